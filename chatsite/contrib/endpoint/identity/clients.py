@@ -17,9 +17,9 @@ class ClientId:
         self.name = hints.conversation
         self.places = known.find_client(self.name) if self.name else ()
         several = [each for each in self.places if not each.is_single]
-        families = {each.family for each in several or self.places}
+        families = {each.family for each in several or self.places[:1]}
         # One conversation, with its branches, has this id. Single calls, such as for a
-        # title, may have it, too.
+        # title, may have it, too; of these alone, as of what was asked twice, the last.
         self.is_trusted = len(families) == 1
         self.is_shared = len(families) > 1
         self.is_new = bool(self.name) and not self.places

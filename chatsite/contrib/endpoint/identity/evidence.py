@@ -56,10 +56,6 @@ class Evidence(NamedTuple):
         return sum(self.known.values())
 
     @property
-    def is_alike_throughout(self) -> bool:
-        return self.strange == 0 and self.ends_in_reply
-
-    @property
     def is_same_but_asked(self) -> bool:
         """All messages are there, and only questions are reworded."""
         is_same = self.strange == self.reworded and self.ends_in_reply
@@ -86,7 +82,7 @@ class Evidence(NamedTuple):
 
     def has_run(self) -> bool:
         """Return whether unbroken known messages up to a served reply are proof."""
-        if not self.is_alike_throughout:
+        if self.strange or not self.ends_in_reply:
             return False
         if len(self.known) < 2:
             return self.size >= MIDDLE and not self.leading

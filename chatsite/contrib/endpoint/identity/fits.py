@@ -83,7 +83,7 @@ class Asked:
         """
         least = LEAST_CONTAINED
         ours, others = self.list_runs(other), other.list_runs(self)
-        return len(ours - others) >= least and len(others - ours) < least
+        return len(ours - others) >= least > len(others - ours)
 
 
 class Fit(NamedTuple):
@@ -120,11 +120,6 @@ class Fit(NamedTuple):
         return not (self.left or is_changed)
 
     @property
-    def has_lost(self) -> bool:
-        """The client has dropped or summarized the beginning."""
-        return bool(self.leading) or self.is_cut
-
-    @property
     def is_long(self) -> bool:
         return max(self.evidence.replies.values(), default=0) >= LONG
 
@@ -144,8 +139,9 @@ def find_fits(
     hits = _find_hits(messages, known)
     # New messages can be known, too, if another conversation has them.
     reach = reach._replace(length=min(reach.length, len(leave_out_input(messages))))
-    for find in (list_candidates, list_newest):
-        for candidate in find(messages, reach, client, known, hits):
+    nearest = list_candidates(messages, reach, client, hits)
+    for candidates in (nearest, list_newest(messages, client, known)):
+        for candidate in candidates:
             comparison = Comparison(messages, candidate, known, hits)
             fit = prove_candidate(comparison, client)
             if fit and fit.last[0] + 1 >= reach.length:
@@ -154,7 +150,11 @@ def find_fits(
         # With many branches, the one that the client wrote in last may be missing.
         if not all(fit.left for fit in proved):
             break
-    fits = [fit for fit in proved if not _is_less(fit, list_rivals(fit, found, client))]
+    fits = [
+        fit
+        for fit in proved
+        if not _is_less(fit, list_rivals(fit, found, client, reach))
+    ]
     return _choose_allowed(fits, client)
 
 
@@ -166,15 +166,24 @@ def _choose_allowed(fits: list[Fit], client: ClientId) -> list[Fit]:
     if not client.is_trusted or any(each.place.client == client.name for each in fits):
         return fits
     spoken = (each for each in fits if each.proof == "words")
-    return [each for each in spoken if each.is_long or not each.has_lost]
+    return [
+        each for each in spoken if each.is_long or not (each.leading or each.is_cut)
+    ]
 
 
-def list_rivals(fit: Fit, found: Sequence[Fit], client: ClientId) -> list[Fit]:
+def list_rivals(
+    fit: Fit, found: Sequence[Fit], client: ClientId, reach: Reach
+) -> list[Fit]:
     """Return the fits that compete with this one.
 
     Copies of the client's own conversation compete only if they have more of the
-    history.
+    history. A conversation without the chain has no more than one with it by what the
+    chain proves.
     """
+    chained = {each.conversation for each in reach.places}
+    if fit.place.conversation in chained:
+        within = [each for each in found if each.last[0] < reach.length]
+        found = [e for e in found if e not in within or e.place.conversation in chained]
     if not client.is_trusted or fit.place.client != client.name:
         return [*found]
     return [each for each in found if not _is_copy(each, fit)]
@@ -222,11 +231,8 @@ def prove_candidate(comparison: "Comparison", client: ClientId) -> Fit | None:
     if place.client in ("", client.name) and is_asked(fit, comparison):
         is_named = client.is_trusted and is_own
         return fit._replace(proof="client" if is_named else "question")
-    if (
-        fit.is_loose
-        and fit.evidence.last_own >= 0
-        and (cut := comparison.compare(is_cut=True))
-    ):
+    has_own = fit.is_loose and fit.evidence.last_own >= 0
+    if has_own and (cut := comparison.compare(is_cut=True)):
         return cut._replace(proof=name_proof(cut, comparison.messages, client))
     return fit
 
@@ -241,9 +247,9 @@ def is_asked(fit: Fit, comparison: "Comparison") -> bool:
         return False
     if fit.leading > MOST_LEADING or _has_later_reply(fit, comparison.messages):
         return False
-    is_same = fit.evidence.is_same_but_asked and not fit.is_loose
     messages = comparison.messages
     there = (messages[at] for at, _ in (*fit.same, *fit.rewritten))
+    is_same = fit.evidence.is_same_but_asked and not fit.is_loose
     return is_same and _has_calls(fit, messages) and any(map(is_question, there))
 
 
@@ -253,14 +259,20 @@ def _add_reach(fit: Fit, reach: Reach) -> Fit:
     A chain that is known in a branch of the conversation counts for this one, too.
     """
     families = {each.family for each in reach.places}
-    is_within = fit.place.family in families
-    return fit._replace(leading=0, is_cut=False) if is_within else fit
+    return (
+        fit._replace(leading=0, is_cut=False) if fit.place.family in families else fit
+    )
 
 
 def _has_more(one: Fit, other: Fit) -> bool:
-    """Return whether `one` has all evidence of `other`, and more."""
+    """Return whether `one` has all evidence of `other`, and more.
+
+    A nearer question is more if all replies are there, whatever else is reworded.
+    """
     ours, others = one.evidence.speaking, other.evidence.speaking
-    if ours > others:
+    is_nearer = one.asked.is_nearer_than(other.asked) and not one.is_loose
+    has_replies = one.evidence.replies.keys() >= other.evidence.replies.keys()
+    if ours > others or (is_nearer and has_replies):
         if one.is_loose != other.is_loose:
             return other.is_loose
         return not one.left or bool(other.left)
@@ -298,11 +310,7 @@ def _has_later_reply(fit: Fit, messages: Sequence[Message]) -> bool:
 
 
 def list_candidates(
-    messages: Sequence[Message],
-    reach: Reach,
-    client: ClientId,
-    _known: Known,
-    hits: Hits,
+    messages: Sequence[Message], reach: Reach, client: ClientId, hits: Hits
 ) -> list[Candidate]:
     """Return candidates, best first: by their rarest and latest last message.
 
@@ -334,18 +342,14 @@ def list_candidates(
 
 
 def list_newest(
-    messages: Sequence[Message],
-    _reach: Reach,
-    client: ClientId,
-    known: Known,
-    _hits: Hits,
-) -> list[Candidate]:
-    """Return the client's newest conversations, for a history without proof.
+    messages: Sequence[Message], client: ClientId, known: Known
+) -> Iterator[Candidate]:
+    """Yield the client's newest conversations, for a history without proof.
 
     A client that changes questions and replies has changed all of a second request.
     """
     tips = client.places or known.find_client("")
-    return [_begin_candidate(messages, tip) for tip in tips[:MOST_NEWEST]]
+    yield from (_begin_candidate(messages, tip) for tip in tips[:MOST_NEWEST])
 
 
 def _begin_candidate(messages: Sequence[Message], place: Place) -> Candidate:
@@ -388,11 +392,7 @@ class Comparison:
         self.reader = TextReader(known, place.conversation, first_position)
 
     def compare(
-        self,
-        *,
-        by_end: bool = False,
-        with_question: bool = False,
-        is_cut: bool = False,
+        self, *, by_end: bool = False, with_question: bool = False, is_cut: bool = False
     ) -> Fit | None:
         """Return the fit, or None if no messages match.
 

@@ -47,8 +47,9 @@ def look(text):
 def ask(request):
     target = MemoryTarget()
 
-    def ask(name, answer, *history):
-        body = write_body(request.param, "You are an agent.", history, "m")
+    def ask(name, answer, *history, about=("You are an agent.", "weather")):
+        system, tool = about
+        body = write_body(request.param, system, history, "m", tool)
         headers = {HEADER: name} if name else {}
         return target.send(1, Request(request.param, body, headers), answer)
 
@@ -71,6 +72,51 @@ def test_an_edit_goes_on_no_copy_that_lacks_the_last_messages(ask):
     assert ask("one", LIST, *told, look("when it began")).conversation == "c0"
     answer = ask("one", LIST, *told, look("where it ends"))
     assert (answer.lineage, answer.parent) == ("branch", "c0")
+
+
+def find(question, joint=" "):
+    """With other pages that were found for it."""
+    pages = joint.join(
+        " ".join(f"{next(hours) * 7919 % 10007:05}" for _ in range(20)) for _ in "ab"
+    )
+    return user(f"### Context\n{pages}\n\n### Question\n{question}")
+
+
+def test_of_what_was_asked_twice_under_one_id_the_last_goes_on(ask):
+    """The words are too few to prove anything by themselves."""
+    for name in ("c0", "c1"):
+        assert ask("one", reply("Done."), stamp("Hello")).conversation == name
+    later = user("Hello"), reply("Done."), look("which tests are slow")
+    assert ask("one", LIST, *later).conversation == "c1"
+
+
+def test_a_side_call_has_no_more_than_what_the_chain_proves(ask):
+    """The chain's first messages are not compared again, those of a side call are."""
+    told = [look("which tests are slow"), LIST, FILES, READ, README, reply("Some.")]
+    for number in range(6):
+        told += [user(f"What is part {number}?"), reply(f"It is {number}. {LONG}")]
+        assert ask("one", told[-1], *told[:-1]).conversation == "c0"
+    beside = "You look after conversations.", "save_note"
+    aside = ask("one", reply("Go on."), *told, user("What may come?"), about=beside)
+    assert (aside.lineage, aside.conversation) == ("branch", "c1")
+    tests, parser = (
+        ("Look into the slow tests?", " Of the same book: "),
+        ("Look into the parser's authors?", " Of the same book: "),
+    )
+    assert ask("one", LIST, *told, find(*tests)).conversation == "c0"
+    assert ask("one", LIST, *told, find(*parser)).conversation == "c2"
+    assert ask("one", READ, *told, find(*parser), LIST, FILES).conversation == "c2"
+
+
+def test_the_nearer_question_outweighs_the_id_of_another(ask):
+    """Both have the same calls, and word their question anew in each request."""
+    hello, said = "Go on with yesterday's work.", reply(LONG)
+    tests, parser = "Look into the slow tests?", "Look into the parser's authors?"
+    ask("one", said, find(hello))
+    assert ask("two", LIST, user(hello), said, find(parser)).conversation == "c1"
+    assert ask("one", LIST, user(hello), said, find(tests)).conversation == "c0"
+    answer = ask("one", READ, user(hello), said, find(parser), LIST, FILES)
+    assert answer.conversation == "c1"
 
 
 def test_a_short_reply_within_another_proves_nothing(ask):
