@@ -68,7 +68,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             raise
         except Exception:
             logger.exception("socket failed at %s", message["type"])
-            await self.outbox.fail()
+            await self.outbox.close_failed()
             raise StopConsumer from None
 
     async def connect(self) -> None:
@@ -98,7 +98,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
 
     async def disconnect(self, code: int | None = None) -> None:
         """Release all resources of the socket, also if the server cancels it."""
-        self.outbox.end()
+        self.outbox.stop_worker()
         self._release()
 
     async def receive(
@@ -112,7 +112,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             if self.transport:
                 self.transport.handled()
 
-    def hear(self, message: dict[str, Any]) -> None:
+    def handle_group_message(self, message: dict[str, Any]) -> None:
         """Handle a message of one of the groups that this socket has joined."""
         match message["type"]:
             case "chat.event":
@@ -123,13 +123,13 @@ class ConversationConsumer(AsyncWebsocketConsumer):
                 logger.warning("socket: nothing takes %s", unknown)
 
     def chat_event(self, message: dict[str, Any]) -> None:
-        self.socket.hear()
+        self.socket.note_received()
         event = events.from_layer(message)
         if event is None:
             logger.warning("socket: unknown event %r", message["event"].get("type"))
             self.outbox.sync()
         else:
-            self.outbox.tell(event)
+            self.outbox.queue_event(event)
 
     def chat_gone(self, message: dict[str, Any]) -> None:
         """Close the socket, whose conversation was deleted."""
@@ -154,35 +154,41 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             is_temporary=client.is_temporary,
         )
         here = watcher.current_watcher()
-        here.add(self.socket)
+        here.add_socket(self.socket)
         try:
-            count = here.count(client.user_id)
+            count = here.count_sockets(client.user_id)
             await self.share.run(client.enter, count)
         except BaseException:
             self._release()
             raise
         check = partial(self._try_command, events.Sync())
-        self.outbox.open(client, view, self.share, check, self.socket.miss)
+        self.outbox.start_worker(
+            client, view, self.share, check, self.socket.forget_progress
+        )
         self.socket.joined = await self._join()
 
     def _release(self) -> None:
         """Unregister the socket from the watcher, the presence table and its groups."""
-        if self.socket and watcher.current_watcher().remove(self.socket):
-            runner.spawn_task(_unregister_client(self.client, self.hear))
+        if self.socket and watcher.current_watcher().remove_socket(self.socket):
+            runner.spawn_task(
+                _unregister_client(self.client, self.handle_group_message)
+            )
 
     async def _join(self) -> bool:
         groups = self.client.groups
-        joined = [await layer.join_group(group, self.hear) for group in groups]
+        joined = [
+            await layer.join_group(group, self.handle_group_message) for group in groups
+        ]
         if self.outbox.is_closed:
             # The socket ended while it was joining.
-            await _leave_groups(self.client, self.hear)
+            await _leave_groups(self.client, self.handle_group_message)
         return all(joined)
 
     async def _receive(self, text: str | None) -> None:
         try:
             command = events.parse_command(text)
         except CommandError as error:
-            await self.outbox.refuse(events.Error.from_error(error))
+            await self.outbox.send_error(events.Error.from_error(error))
             return
         if isinstance(command, events.Sync):
             self.outbox.sync(is_asked=True)
@@ -194,23 +200,23 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         try:
             await self._perform(command)
         except CommandError as error:
-            await self.outbox.refuse(events.Error.from_error(error))
+            await self.outbox.send_error(events.Error.from_error(error))
         except TROUBLE as error:
             log_trouble(error)
-            await self.outbox.refuse(refusals.make_unavailable_error(command))
+            await self.outbox.send_error(refusals.make_unavailable_error(command))
         else:
             return not self.outbox.is_closed
         return False
 
     async def _perform(self, command: events.Command) -> None:
-        done = await self.share.run(self.client.perform, command)
+        done = await self.share.run(self.client.perform_command, command)
         if done is socket_client.SIGNED_OUT:
             await self.outbox.close(watcher.SIGNED_OUT)
             return
         conversation_id = self.client.conversation_id
         try:
             for event in done.answers:
-                await self.outbox.answer(event)
+                await self.outbox.send_answer(event)
             told = [
                 await events.publish_event(conversation_id, e) for e in done.published
             ]
@@ -239,7 +245,7 @@ async def _unregister_client(
 ) -> None:
     await _leave_groups(client, receiver)
     try:
-        count = watcher.current_watcher().count(client.user_id)
+        count = watcher.current_watcher().count_sockets(client.user_id)
         await database_sync_to_async(client.leave)(count)
     except TROUBLE as error:
         log_trouble(error)  # the next renewal puts it right

@@ -45,7 +45,7 @@ class FairShare:
         """Run work(*args) in the database thread when it is this user's turn."""
         return await self._run(database_sync_to_async(self._timed), work, *args)
 
-    async def draw(self, work: Callable[..., T], *args: Any) -> T:
+    async def run_drawing(self, work: Callable[..., T], *args: Any) -> T:
         """Run work(*args), which only reads and renders, in the thread for drawing.
 
         So others need not wait for it to send a message.

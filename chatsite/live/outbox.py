@@ -80,7 +80,7 @@ class Outbox:
         self._has_work = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
 
-    def open(
+    def start_worker(
         self,
         client: SocketClient,
         view: View,
@@ -102,7 +102,7 @@ class Outbox:
     def is_closed(self) -> bool:
         return self.state is State.CLOSED
 
-    def tell(self, event: events.Event) -> None:
+    def queue_event(self, event: events.Event) -> None:
         """Queue an event, or send it at once.
 
         The next words of a reply are sent at once if the queue is empty: waking the
@@ -126,14 +126,14 @@ class Outbox:
         """Bring the page up to date from the database as soon as possible."""
         self._enter(State.ASKED if is_asked else State.BEHIND)
 
-    async def answer(self, event: events.Event) -> None:
+    async def send_answer(self, event: events.Event) -> None:
         """Send the answer to the client's command, before all events that wait."""
         for text in self._view.answer(event):
             await self.hand_over({"type": "websocket.send", "text": text})
 
-    async def refuse(self, error: events.Error) -> None:
+    async def send_error(self, error: events.Error) -> None:
         metrics.REFUSALS.labels(error.code).inc()
-        await self.answer(error)
+        await self.send_answer(error)
 
     async def close(self, code: int) -> None:
         """Send the close frame at once and drop all events that wait."""
@@ -146,12 +146,12 @@ class Outbox:
             return
         self._lost()
 
-    async def fail(self) -> None:
+    async def close_failed(self) -> None:
         """Close a socket that cannot go on; the page reconnects."""
         self._lost()
         await self.close(FAILED)
 
-    def end(self) -> None:
+    def stop_worker(self) -> None:
         """Stop the worker: the connection is gone."""
         self._enter(State.CLOSED)
         if self._worker:
@@ -172,7 +172,7 @@ class Outbox:
                 await self._send(message)
         except Exception as error:
             logger.info("socket lost: %s", type(error).__name__)
-            await self.fail()
+            await self.close_failed()
             raise StopConsumer from error
 
     def _enter(self, state: State) -> None:
@@ -215,7 +215,7 @@ class Outbox:
             pass  # lost meanwhile
         except Exception:
             logger.exception("socket failed while %s", self.state.name)
-            await self.fail()
+            await self.close_failed()
 
     async def _take_step(self) -> None:
         is_due = self.state in (State.BEHIND, State.ASKED)
@@ -243,7 +243,7 @@ class Outbox:
             log_trouble(error)
             self._miss()
             if is_asked:
-                await self.refuse(refusals.make_unavailable_error(events.Sync()))
+                await self.send_error(refusals.make_unavailable_error(events.Sync()))
 
     async def _send_event(self, event: events.Event) -> None:
         texts = self._view.at_once(event)
@@ -268,7 +268,9 @@ class Outbox:
         """Send fragments that are drawn in their thread, as fast as they are read."""
         is_all = False
         while not (is_all or self.is_closed):
-            texts, is_all = await self._share.draw(pieces.draw_slice, drawn, seconds)
+            texts, is_all = await self._share.run_drawing(
+                pieces.draw_slice, drawn, seconds
+            )
             await self._send_texts(texts)
 
     async def _send_texts(self, texts: Iterable[str]) -> None:

@@ -28,7 +28,7 @@ async def hand_over() -> None:
     try:
         await runner.hand_back()
     finally:
-        await watcher.current_watcher().end()
+        await watcher.current_watcher().close_sockets()
         await providers.build.close()
 
 

@@ -127,7 +127,7 @@ class SocketClient:
             raise Conversation.DoesNotExist
         return found[0]
 
-    def perform(self, command: events.Command) -> CommandEffect:
+    def perform_command(self, command: events.Command) -> CommandEffect:
         """Perform a command and return its effect. Raises CommandError if it fails."""
         if conversation := self._own_conversation():
             return _perform_command(conversation, command)

@@ -57,11 +57,11 @@ class Socket:
     has_received: bool = False
     look_at: float = field(default_factory=lambda: monotonic() + SILENCE_SECONDS)
 
-    def hear(self) -> None:
+    def note_received(self) -> None:
         self.has_received = True
         self.look_at = monotonic() + SILENCE_SECONDS
 
-    def miss(self) -> None:
+    def forget_progress(self) -> None:
         """Forget the progress that the page knows, so that it is compared again."""
         self.last_seen = None
 
@@ -86,7 +86,7 @@ class Watcher:
         self._tasks: list[asyncio.Task[None]] = []
         self._proven: dict[sessions.Holder, sessions.Proof] = {}
 
-    def add(self, socket: Socket) -> None:
+    def add_socket(self, socket: Socket) -> None:
         self._sockets.add(socket)
         self._left.clear()
         metrics.SOCKETS.inc()
@@ -97,7 +97,7 @@ class Watcher:
                 self._start(self._renew, RENEW_SECONDS),
             ]
 
-    def remove(self, socket: Socket) -> bool:
+    def remove_socket(self, socket: Socket) -> bool:
         """Remove the socket; return False if it was removed before."""
         if socket not in self._sockets:
             return False
@@ -110,10 +110,10 @@ class Watcher:
             self._tasks = []
         return True
 
-    def count(self, user_id: int) -> int:
+    def count_sockets(self, user_id: int) -> int:
         return self._by_user()[user_id]
 
-    async def end(self) -> None:
+    async def close_sockets(self) -> None:
         """Close all sockets of this process, which ends: pages reconnect at once."""
         for socket in list(self._sockets):
             await socket.close(RESTART)

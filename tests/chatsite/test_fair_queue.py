@@ -143,7 +143,7 @@ async def test_message_does_not_wait_for_a_rendering(monkeypatch):
         begun.set()
         return sent.wait(10 * PATIENCE)
 
-    drawn = asyncio.create_task(fair_share.find_fair_share(ME).draw(draw))
+    drawn = asyncio.create_task(fair_share.find_fair_share(ME).run_drawing(draw))
     await asyncio.to_thread(begun.wait, 10 * PATIENCE)
     await fair_share.find_fair_share(OTHER).run(sent.set)
     assert await drawn

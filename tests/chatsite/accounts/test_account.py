@@ -264,7 +264,7 @@ class TestSignOut:
         assert post(client, "account-sign-out").status_code == 302
         assert client.get("/").status_code == 200
         assert other.get("/").url.startswith(reverse("login"))
-        assert open_socket.perform(events.Sync()) is socket_client.SIGNED_OUT
+        assert open_socket.perform_command(events.Sync()) is socket_client.SIGNED_OUT
 
     def test_sign_out_needs_the_password(self, client, alice):
         other = signed_in(alice)
@@ -329,7 +329,7 @@ class TestDelete:
             conversation.owner_id, key, str(conversation.uuid), conversation.pk
         )
         post(client, "account-delete")
-        assert open_socket.perform(events.Sync()) is socket_client.SIGNED_OUT
+        assert open_socket.perform_command(events.Sync()) is socket_client.SIGNED_OUT
 
     def test_the_sockets_of_a_deleted_conversation_are_refused(
         self, client, conversation
@@ -340,4 +340,4 @@ class TestDelete:
         )
         client.post(url("delete", conversation))
         with pytest.raises(CommandError, match="no longer exists"):
-            open_socket.perform(events.Sync())
+            open_socket.perform_command(events.Sync())

@@ -126,9 +126,14 @@ async def test_a_socket_works_for_its_session_and_then_for_its_user(
 async def test_a_page_is_drawn_beside_the_thread_of_commands(
     alice, session, monkeypatch
 ):
-    drawn, done, draw, run = [], [], fair_share.FairShare.draw, fair_share.FairShare.run
+    drawn, done, draw, run = (
+        [],
+        [],
+        fair_share.FairShare.run_drawing,
+        fair_share.FairShare.run,
+    )
     monkeypatch.setattr(
-        *(fair_share.FairShare, "draw"),
+        *(fair_share.FairShare, "run_drawing"),
         lambda share, work, *args: drawn.append(work) or draw(share, work, *args),
     )
     monkeypatch.setattr(

@@ -72,7 +72,7 @@ class Share:
         self.is_free = asyncio.Event()
         self.is_free.set()
 
-    async def draw(self, work, *args):
+    async def run_drawing(self, work, *args):
         self.visits += 1
         await self.is_free.wait()
         return work(*args)
@@ -87,7 +87,7 @@ class Scene:
         self.may_sync = True
         line = self.line if with_line else None
         self.box = Outbox(self.send, line, self.lose)
-        self.box.open(None, self.view, self.share, self.check, self.miss)
+        self.box.start_worker(None, self.view, self.share, self.check, self.miss)
 
     async def send(self, message):
         if self.line.is_broken:
@@ -116,7 +116,7 @@ class Scene:
         """Let the thread be busy with a drawing."""
         await self.rest()
         self.share.is_free.clear()
-        self.box.tell(events.State(TURN, "drawn"))
+        self.box.queue_event(events.State(TURN, "drawn"))
         await self.rest()
         assert self.box.state is State.SENDING
 
@@ -127,7 +127,7 @@ async def scene():
     await scene.rest()
     assert scene.box.state is State.IDLE
     yield scene
-    scene.box.end()
+    scene.box.stop_worker()
 
 
 def frame(tail, base=0, attempt=1):
@@ -136,14 +136,14 @@ def frame(tail, base=0, attempt=1):
 
 class TestOrder:
     async def test_words_are_sent_at_once_when_nothing_waits(self, scene):
-        scene.box.tell(frame("One"))
+        scene.box.queue_event(frame("One"))
         assert scene.sent == ["One"]
         assert scene.box.state is State.IDLE
 
     async def test_words_wait_for_what_is_drawn_before_them(self, scene):
         await scene.block()
-        scene.box.tell(events.Title("T"))
-        scene.box.tell(frame("One"))
+        scene.box.queue_event(events.Title("T"))
+        scene.box.queue_event(frame("One"))
         assert scene.sent == []
         scene.share.is_free.set()
         await scene.rest()
@@ -153,15 +153,15 @@ class TestOrder:
     async def test_outbox_without_a_transport_gives_all_messages_to_the_server(self):
         scene = Scene(with_line=False)
         for event in (frame("One"), events.Title("T"), frame("Two")):
-            scene.box.tell(event)
+            scene.box.queue_event(event)
         await scene.rest()
         assert [message["text"] for message in scene.server] == ["One", "title", "Two"]
-        scene.box.end()
+        scene.box.stop_worker()
 
     async def test_an_answer_waits_for_nothing(self, scene):
         await scene.block()
         scene.line.reads.clear()
-        await scene.box.answer(events.Error("busy", "Wait."))
+        await scene.box.send_answer(events.Error("busy", "Wait."))
         assert scene.sent == ["busy"]
 
     async def test_short_fragment_takes_one_visit_to_the_thread(self, scene):
@@ -173,7 +173,7 @@ class TestOrder:
 
     async def test_a_turn_takes_one_visit_however_slow(self, scene, monkeypatch):
         monkeypatch.setattr(outbox.pieces, "SLICE_SECONDS", 0.0)
-        scene.box.tell(events.State(TURN, "drawn"))
+        scene.box.queue_event(events.State(TURN, "drawn"))
         await scene.rest()
         assert (scene.sent, scene.share.visits) == (["drawn"], 1)
 
@@ -182,7 +182,7 @@ class TestReplacing:
     async def test_newest_of_waiting_frames_is_sent(self, scene):
         await scene.block()
         for number in range(1000):
-            scene.box.tell(frame("x" * number))
+            scene.box.queue_event(frame("x" * number))
         scene.share.is_free.set()
         await scene.rest()
         assert scene.sent == ["drawn", "x" * 999]
@@ -191,7 +191,7 @@ class TestReplacing:
         await scene.block()
         told = [frame("a"), frame("b", 1), frame("c", 0, 2), events.Title("T")]
         for event in (*told, frame("d", 0, 2)):
-            scene.box.tell(event)
+            scene.box.queue_event(event)
         scene.share.is_free.set()
         await scene.rest()
         assert scene.sent == ["drawn", "a", "b", "c", "title", "d"]
@@ -199,7 +199,7 @@ class TestReplacing:
     async def test_a_slow_reader_gets_the_newest_words_only(self, scene):
         scene.line.reads.clear()
         for number in range(1000):
-            scene.box.tell(frame(f"{number}"))
+            scene.box.queue_event(frame(f"{number}"))
             await asyncio.sleep(0)
         # The first was on its way when the reader stopped.
         assert len(scene.box._queue) <= 1
@@ -211,9 +211,9 @@ class TestReplacing:
     async def test_queue_of_too_many_events_becomes_a_sync(self, scene, monkeypatch):
         monkeypatch.setattr(outbox, "MAX_QUEUED", 3)
         await scene.block()
-        scene.box.tell(events.Title("T"))
+        scene.box.queue_event(events.Title("T"))
         for number in range(3):
-            scene.box.tell(events.State(TURN, f"state {number}"))
+            scene.box.queue_event(events.State(TURN, f"state {number}"))
         assert scene.box.state is State.BEHIND
         scene.share.is_free.set()
         await scene.rest()
@@ -224,7 +224,7 @@ class TestReplacing:
 class TestSync:
     async def test_sync_waits_for_a_drawing_and_precedes_all_events(self, scene):
         await scene.block()
-        scene.box.tell(events.Title("T"))
+        scene.box.queue_event(events.Title("T"))
         for _ in range(5):
             scene.box.sync()
         assert scene.box.state is State.BEHIND
@@ -239,14 +239,14 @@ class TestSync:
         assert scene.box.state is State.SYNCING
         for _ in range(5):
             scene.box.sync()
-        scene.box.tell(frame("One"))
+        scene.box.queue_event(frame("One"))
         scene.share.is_free.set()
         await scene.rest()
         assert scene.sent == ["page", "page", "One"]
 
     async def test_words_for_a_page_that_lacks_some_become_a_sync(self, scene):
         scene.view.lacks = True
-        scene.box.tell(frame("One", 100))
+        scene.box.queue_event(frame("One", 100))
         assert scene.box.state is State.BEHIND
         await scene.rest()
         assert scene.sent == ["page"]
@@ -258,7 +258,7 @@ class TestSync:
         scene.box.sync()
         for number in range(10):
             await scene.rest()
-            scene.box.tell(frame(f"{number}"))
+            scene.box.queue_event(frame(f"{number}"))
             scene.line.reads.set()
             await asyncio.sleep(0)
             scene.line.reads.clear()
@@ -289,19 +289,19 @@ class TestSync:
     async def test_user_with_a_spent_share_gets_one_page_for_many_events(self, scene):
         scene.share.is_spent = True
         for number in range(10):
-            scene.box.tell(events.State(TURN, f"state {number}"))
+            scene.box.queue_event(events.State(TURN, f"state {number}"))
         await scene.rest()
         assert scene.sent == ["page"]
 
     async def test_event_of_a_deleted_object_becomes_a_sync(self, scene):
         scene.view.errors = [ObjectDoesNotExist()]
-        scene.box.tell(events.State(TURN, "drawn"))
+        scene.box.queue_event(events.State(TURN, "drawn"))
         await scene.rest()
         assert scene.sent == ["page"]
 
     async def test_a_database_that_is_away_is_asked_later(self, scene):
         scene.view.errors = [OperationalError("away"), OperationalError("away")]
-        scene.box.tell(events.State(TURN, "drawn"))
+        scene.box.queue_event(events.State(TURN, "drawn"))
         await scene.rest()
         scene.box.sync()
         await scene.rest()
@@ -314,13 +314,13 @@ class TestEnd:
         scene.view.pieces = ["one", "two"]
         scene.line.reads.clear()
         scene.box.sync()
-        scene.box.tell(events.Title("T"))
+        scene.box.queue_event(events.Title("T"))
         await scene.rest()
         await scene.box.close(1012)
         scene.line.reads.set()
-        for act in (scene.box.sync, lambda: scene.box.tell(frame("One"))):
+        for act in (scene.box.sync, lambda: scene.box.queue_event(frame("One"))):
             act()
-        await scene.box.answer(events.Error("busy", "Wait."))
+        await scene.box.send_answer(events.Error("busy", "Wait."))
         await scene.rest()
         await scene.box.close(4401)
         assert scene.server == [{"type": "websocket.close", "code": 1012}]
@@ -344,7 +344,7 @@ class TestEnd:
 
     async def test_a_lost_connection_is_let_go(self, scene):
         scene.line.is_broken = True
-        scene.box.tell(events.Title("T"))
+        scene.box.queue_event(events.Title("T"))
         await scene.rest()
         assert scene.box.is_closed
         assert scene.lost
@@ -359,7 +359,7 @@ class TestEnd:
 
     async def test_words_that_cannot_be_sent_fail_no_one_else(self, scene, caplog):
         scene.line.is_broken = True
-        scene.box.tell(frame("One"))
+        scene.box.queue_event(frame("One"))
         scene.line.is_broken = False
         await scene.rest()
         assert scene.sent == ["page"]
@@ -367,7 +367,7 @@ class TestEnd:
 
     async def test_a_connection_that_is_gone_ends_the_work(self, scene):
         await scene.block()
-        scene.box.end()
+        scene.box.stop_worker()
         await scene.rest()
         assert scene.box._worker.cancelled()
 

@@ -56,7 +56,7 @@ async def assert_free(conversation):
     """No trace of a socket: in the gauge, the database, the groups."""
     await asyncio.gather(*runner._tasks)
     assert metrics.SOCKETS._value.get() == 0
-    assert watcher.current_watcher().count(conversation.owner_id) == 0
+    assert watcher.current_watcher().count_sockets(conversation.owner_id) == 0
     assert not await Presence.objects.aexists()
     assert events.group_of(conversation.pk) not in layer._members
 

@@ -45,7 +45,7 @@ def sender(alice, conversation):
 
 
 def send(sender, text="Hello", client_id=None):
-    return sender.perform(events.Send(client_id or uuid.uuid4().hex, text))
+    return sender.perform_command(events.Send(client_id or uuid.uuid4().hex, text))
 
 
 def sent_until_refused(sender, most=50):
@@ -129,7 +129,7 @@ class TestPace:
             commands.stop_turn(conversation, turn.pk)
         turn = conversation.turns.latest("pk")
         with pytest.raises(CommandError, match="messages a minute"):
-            sender.perform(events.Retry(turn.pk))
+            sender.perform_command(events.Retry(turn.pk))
         turn.refresh_from_db()
         assert turn.state == Turn.State.STOPPED
 
