@@ -86,7 +86,7 @@ class WriteBuffer:
         """Release those who wait: the connection is lost."""
         self.flows.set()
 
-    def add(self, size: int) -> int:
+    def add_bytes(self, size: int) -> int:
         """Return the bytes that wait, these included; 0 while the reader keeps up."""
         if not self.flows.is_set():
             self.waiting += size
@@ -121,7 +121,7 @@ class BoundedProtocol(WebSocketProtocol):
         if self.state != self.STATE_OPEN:
             return  # closing: the other end takes nothing any more
         limit = settings.SOCKET_BUFFER_BYTES
-        if self.write_buffer and 0 < limit < self.write_buffer.add(len(payload)):
+        if self.write_buffer and 0 < limit < self.write_buffer.add_bytes(len(payload)):
             self._cut_off(f"more than {limit} bytes wait for it")
             return
         # autobahn has one limit for both ways; it is meant for what comes in.

@@ -47,7 +47,9 @@ class LivePage:
         self.shown = {view.id for view in views}
         self.steps = {card.pk for view in views for card in view.cards}
         self.live = {
-            view.id: LiveReply.of(view) for view in views if view.partial is not None
+            view.id: LiveReply.from_view(view)
+            for view in views
+            if view.partial is not None
         }
         yield '<div id="turns" hx-swap-oob="innerHTML">'
         for part in pane.one_by_one():
@@ -82,7 +84,7 @@ class LivePage:
         if view.partial is None:
             self.live.pop(view.id, None)
         else:
-            self.live[view.id] = LiveReply.of(view)
+            self.live[view.id] = LiveReply.from_view(view)
         # A turn that the page has is swapped by the id of its section.
         if view.id not in self.shown:
             self.shown.add(view.id)
@@ -92,7 +94,7 @@ class LivePage:
     def frame(self, frame: events.Frame) -> str | None:
         """Render the next words of a reply; "" = nothing new, None = page must sync."""
         growing = self.live.get(frame.turn)
-        return growing.take(frame) if growing else None
+        return growing.take_frame(frame) if growing else None
 
 
 def render_ack(event: events.Ack) -> str:

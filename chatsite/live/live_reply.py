@@ -28,10 +28,10 @@ class LiveReply:
     view: incremental.RenderedReply = field(default_factory=incremental.RenderedReply)
 
     @classmethod
-    def of(cls, turn: TurnView) -> "LiveReply":
+    def from_view(cls, turn: TurnView) -> "LiveReply":
         return cls(turn.id, turn.text_attempt, turn.partial or "", turn.rendered)
 
-    def take(self, frame: events.Frame) -> str | None:
+    def take_frame(self, frame: events.Frame) -> str | None:
         """Return the change as fragments; "" = nothing new, None = page must sync."""
         if frame.attempt < self.attempt:
             return ""

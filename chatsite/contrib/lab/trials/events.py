@@ -64,7 +64,7 @@ class TrialEvent(AppEvent):
         shown = page.watched.get(name_live(self.trial))
         if shown is None:
             return ""
-        return shown.take(self) if self.is_words else None
+        return shown.take_frame(self) if self.is_words else None
 
     def draw_on(self, page: "LivePage", client: "SocketClient") -> Iterator[str]:
         """Yield the card of the trial as the database has it."""
@@ -83,12 +83,12 @@ class TrialEvent(AppEvent):
         """Return the card with the words that the page has missed; others follow."""
         name = name_live(self.trial)
         page.watched[name] = LiveReply(name, self.attempt - 1)
-        return (page.watched[name].take(self) or "") if self.is_words else ""
+        return (page.watched[name].take_frame(self) or "") if self.is_words else ""
 
     @staticmethod
     def _open(trial: Trial) -> LiveReply:
         live = LiveReply(name_live(trial.pk), trial.attempt)
-        live.take(TrialEvent.from_trial(trial))
+        live.take_frame(TrialEvent.from_trial(trial))
         return live
 
 
