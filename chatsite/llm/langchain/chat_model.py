@@ -39,7 +39,7 @@ class ModelSetupError(LookupError):
 
 
 class LangChainChat:
-    """A chat model of LangChain's packages, or of one's own, under the site's name."""
+    """A chat model of LangChain's packages, or of a factory, under the site's name."""
 
     def __init__(self, name: str, model: BaseChatModel) -> None:
         self.name = name
