@@ -1,5 +1,5 @@
-"""Models that LangChain makes: with langchain-anthropic at the wire where it is
-installed, and with a function of one's own.
+"""Models that LangChain makes: with langchain-anthropic over HTTP where it is
+installed, and with a function of the site.
 """
 
 import asyncio

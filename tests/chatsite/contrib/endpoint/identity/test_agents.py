@@ -1,4 +1,4 @@
-"""Agents that make the same calls and find the same, and that word their question anew
+"""Agents that make the same calls and find the same, and that reword their question
 in each request: nothing but that question says which is which."""
 
 from itertools import count
@@ -174,7 +174,7 @@ def test_a_side_call_that_knows_the_reply_changed_leads_nowhere():
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_summary_in_place_of_as_many_messages_goes_on(target, wire):
-    """It has a reply of the client's own, and the question after it is worded anew."""
+    """It has a reply of the client's own, and the question after it has new words."""
     agent = Agent(
         target, wire, "Which of the tests are slow?", reword=lambda each: each
     )

@@ -102,7 +102,7 @@ class TestNotMerged:
         assert (second.lineage, second.conversation) == ("single", "c1")
         assert client.decision.why == ("equal-first",)
 
-    def test_of_two_equal_conversations_the_newest_goes_on(self, client):
+    def test_newest_of_two_equal_conversations_is_continued(self, client):
         client.send(HELLO)
         client.send(HELLO)
         assert client.send(HELLO, YES, user("And?")).conversation == "c1"
@@ -227,7 +227,7 @@ class TestRetries:
     @pytest.mark.parametrize(
         "headers", [{"x-stainless-retry-count": "1"}, {"idempotency-key": "k"}]
     )
-    def test_one_whose_answer_was_lost(self, client, headers):
+    def test_request_whose_answer_was_lost(self, client, headers):
         client.send(HELLO, headers={**headers, "x-stainless-retry-count": "0"})
         assert client.send(HELLO, headers=headers).lineage == "retry"
 
@@ -361,7 +361,7 @@ class TestClientCompaction:
 
 class TestHeaders:
     @pytest.mark.parametrize("headers", [{}, NAMED])
-    def test_of_what_was_asked_twice_the_newest_goes_on(self, client, headers):
+    def test_newest_of_two_equal_requests_is_continued(self, client, headers):
         """Each time with other finds around the question, which then goes without."""
         client.headers = headers
         for finds in ("Maps of the north", "Maps of the south"):

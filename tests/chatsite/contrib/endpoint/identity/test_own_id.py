@@ -82,7 +82,7 @@ def find(question, joint=" "):
     return user(f"### Context\n{pages}\n\n### Question\n{question}")
 
 
-def test_of_what_was_asked_twice_under_one_id_the_last_goes_on(ask):
+def test_last_of_two_equal_requests_under_one_id_is_continued(ask):
     """The words are too few to prove anything by themselves."""
     for name in ("c0", "c1"):
         assert ask("one", reply("Done."), stamp("Hello")).conversation == name
