@@ -103,6 +103,8 @@ OF_ROWS = {
     "memory_modelcall.refs": "numbers, hashes and names",
     "memory_modelcall.parts": "numbers, and the names of parts",
     "memory_modelcall.sha256": "a hash",
+    "memory_modelcall.body_sha256": "a hash",
+    "memory_modelcall.body_fields": "options of the site's own, by name",
     "memory_modelcall.model": "a name",
     "memory_modelcall.provider": "a name",
     "memory_modelcall.error": "a code",

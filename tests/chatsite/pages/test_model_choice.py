@@ -125,7 +125,7 @@ class TestTemperature:
         assert 'role="alert"' not in self.save(client, conversation, temperature=own)
         submit(conversation)
         request = attempt.prepare_attempt(lifecycle.claim(conversation.pk))
-        assert request.options["temperature"] == sent
+        assert request.built.options["temperature"] == sent
 
     @pytest.mark.parametrize("wrong", ["2.1", "-1", "warm", "nan"])
     def test_a_wrong_one_is_named_and_nothing_is_saved(

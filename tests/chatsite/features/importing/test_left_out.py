@@ -83,7 +83,7 @@ def test_import_repeats_what_a_file_was_written_without(client, bob, source, set
     settings.EXTRAS = ["lab"]
     client.force_login(bob)
     page = post(client, file)
-    assert "was written without" in page
+    assert "does not contain what was turned off" in page
     assert "examples (1), trials (1)" in page
 
 

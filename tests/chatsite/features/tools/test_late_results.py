@@ -294,7 +294,7 @@ class TestCeiling:
         assert [call.state for call in ended] == [State.LATE] * 2 + [State.FAILED]
         assert ended[2].error == "too_many_late"
         assert "waits for 2 results" in ended[2].result.text
-        assert "expected for you" in explain_code(ended[2].error)
+        assert "as many results as the limit" in explain_code(ended[2].error)
         reply(conversation, claim)
         assert violations() == []
 
