@@ -44,6 +44,7 @@ def test_audit_counts_requests_that_it_cannot_check(sent, monkeypatch):
     assert "clean" in said
 
 
+@pytest.mark.changes_records
 def test_audit_checks_client_requests_if_the_app_is_on(sent):
     assert "not checked" not in audit()
     tamper()
