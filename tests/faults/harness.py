@@ -12,6 +12,7 @@ import time
 import urllib.error
 import uuid
 from contextlib import ExitStack, closing, contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from urllib.parse import urlencode
@@ -341,12 +342,15 @@ class Topology:
         received = {
             hashlib.sha256(each.raw).hexdigest() for each in self.upstream.calls
         }
-        check_context(self.person.get_json(f"{path}context.json"))
-        for row in self.person.get_json(f"{path}transcript.json")["messages"]:
+        person = copy(self.person)
+        # The first site may be the one that was killed.
+        person.site = next(site for site in self.sites if site.is_running)
+        check_context(person.get_json(f"{path}context.json"))
+        for row in person.get_json(f"{path}transcript.json")["messages"]:
             if row["role"] == "assistant" and row["state"] not in UNFINISHED:
                 with suppress(urllib.error.HTTPError):
                     query = f"context.json?reply={row['seq']}"
-                    check_context(self.person.get_json(f"{path}{query}"), received)
+                    check_context(person.get_json(f"{path}{query}"), received)
 
 
 CATCH_UP = 15.0
