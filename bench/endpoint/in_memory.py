@@ -21,7 +21,7 @@ from chatsite.contrib.endpoint.identity.history import (
     read_history,
     read_reply,
 )
-from chatsite.contrib.endpoint.identity.known import MOST_PLACES, Kept, Place
+from chatsite.contrib.endpoint.identity.known import MOST_PLACES, PathMessage, Place
 
 from .wires import Request, Said, write_answer
 
@@ -34,7 +34,7 @@ class Conversation:
     family: str
     client: str
     is_single: bool = False
-    path: list[Kept] = field(default_factory=list)
+    path: list[PathMessage] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     # Instructions and tools of its requests.
     instructions: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ class MemoryStore:
         found = self.requests.get(key)
         return self._place(*found) if found else None
 
-    def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
+    def read_path(self, conversation: str, first: int) -> Sequence[PathMessage]:
         self.lookups += 1
         return self.conversations[conversation].path[first:]
 
@@ -175,11 +175,11 @@ class MemoryStore:
     ) -> None:
         size = len(encode_text(message.text))
         if position == len(kept.path):
-            kept.path.append(Kept(message.digest, message.role, size, served))
+            kept.path.append(PathMessage(message.digest, message.role, size, served))
             kept.texts.append(message.text)
         elif kept.path[position].digest != message.digest:
             was_served = kept.path[position].is_served
-            newest = Kept(message.digest, message.role, size, was_served)
+            newest = PathMessage(message.digest, message.role, size, was_served)
             kept.path[position] = newest
             kept.texts[position] = message.text
         self.chains[message.chain].append((kept.name, position))

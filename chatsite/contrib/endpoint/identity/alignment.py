@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .history import Message
-from .known import Kept
+from .known import PathMessage
 from .similarity import Likeness, compare_texts, find_runs
 
 # A message that occurs more often than this is not matched: any place could be right.
@@ -60,7 +60,7 @@ ReadText = Callable[[int], str | None]
 
 def align_history(
     messages: Sequence[Message],
-    kept: Sequence[Kept],
+    kept: Sequence[PathMessage],
     read_text: ReadText,
     *,
     known: tuple[int, int] | None = None,
@@ -93,7 +93,9 @@ def leave_out_input(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def match_around(
-    messages: Sequence[Message], kept: Sequence[Kept], known: tuple[int, int] | None
+    messages: Sequence[Message],
+    kept: Sequence[PathMessage],
+    known: tuple[int, int] | None,
 ) -> list[tuple[int, int]]:
     """Match the messages before and after the pair that the chain proves.
 
@@ -114,7 +116,7 @@ def match_around(
 
 
 def match_digests(
-    messages: Sequence[Message], kept: Sequence[Kept]
+    messages: Sequence[Message], kept: Sequence[PathMessage]
 ) -> list[tuple[int, int]]:
     """Return the heaviest list of equal messages that is in order on both sides."""
     places: dict[bytes, list[int]] = defaultdict(list)
@@ -175,7 +177,10 @@ class Aligner:
     """Compares the messages between matches by their texts."""
 
     def __init__(
-        self, messages: Sequence[Message], kept: Sequence[Kept], read_text: ReadText
+        self,
+        messages: Sequence[Message],
+        kept: Sequence[PathMessage],
+        read_text: ReadText,
     ) -> None:
         self.messages = messages
         self.kept = kept

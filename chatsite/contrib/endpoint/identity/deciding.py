@@ -13,7 +13,7 @@ from .evidence import LONG, is_question
 from .fits import Fit, find_fits
 from .hints import Hints
 from .history import GENESIS, History, Message
-from .known import Kept, Known, Place
+from .known import Known, PathMessage, Place
 from .search import Reach, find_reach
 from .similarity import share_little
 
@@ -292,7 +292,7 @@ def _is_compaction(message: Message) -> bool:
     return any('"type":"compaction"' in part.get("other", "") for part in message.parts)
 
 
-def _sizes_of_replies(path: Iterable[Kept]) -> dict[bytes, int]:
+def _sizes_of_replies(path: Iterable[PathMessage]) -> dict[bytes, int]:
     return {each.digest: each.size for each in path if each.is_served}
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .alignment import Alignment, Pair
 from .canonical import encode_text
 from .history import Message
-from .known import Kept
+from .known import PathMessage
 
 # Sizes are in bytes of UTF-8. A served reply of this size is proof by itself.
 LONG = 200
@@ -99,7 +99,7 @@ class Evidence(NamedTuple):
 def weigh_alignment(
     alignment: Alignment,
     messages: Sequence[Message],
-    kept: Sequence[Kept],
+    kept: Sequence[PathMessage],
     *,
     is_exact_before: bool,
     is_rare: Callable[[bytes], bool],
@@ -143,7 +143,7 @@ def weigh_alignment(
 
 
 def _is_acknowledged(
-    alignment: Alignment, messages: Sequence[Message], kept: Sequence[Kept]
+    alignment: Alignment, messages: Sequence[Message], kept: Sequence[PathMessage]
 ) -> bool:
     """Return whether the client acknowledges its own summary, before any known reply.
 
@@ -179,7 +179,7 @@ def is_call(message: Message) -> bool:
 def _is_own(
     pair: Pair,
     messages: Sequence[Message],
-    kept: Sequence[Kept],
+    kept: Sequence[PathMessage],
     is_rare: Callable[[bytes], bool],
 ) -> bool:
     """Return whether this pair is proof of the conversation.
@@ -200,7 +200,7 @@ def is_alike_only(pair: Pair) -> bool:
     return pair.likeness is not None and not pair.likeness.is_contained
 
 
-def count_dropped(pairs: Sequence[Pair], kept: Sequence[Kept]) -> int:
+def count_dropped(pairs: Sequence[Pair], kept: Sequence[PathMessage]) -> int:
     """Return how many messages the client has dropped between others.
 
     One message that was not served is free per pair: clients add messages of their own
@@ -213,7 +213,7 @@ def count_dropped(pairs: Sequence[Pair], kept: Sequence[Kept]) -> int:
     return served + max(0, len(dropped) - served - len(pairs))
 
 
-def _size_of(pair: Pair, kept: Sequence[Kept]) -> int:
+def _size_of(pair: Pair, kept: Sequence[PathMessage]) -> int:
     """Return the weight of a pair in bytes; 0 if its texts are only similar."""
     if pair.is_same:
         return max(1, kept[pair.place].size)

@@ -47,7 +47,7 @@ class Candidate(NamedTuple):
     reach: int
 
 
-class Asked:
+class RewordedQuestions:
     """Reworded questions by index in the history: the new text and the stored one."""
 
     def __init__(
@@ -66,16 +66,16 @@ class Asked:
         has_runs = any(self.runs.values())
         return has_runs and all(differ_once(*each) for each in self.texts.values())
 
-    def list_runs(self, other: "Asked") -> set[bytes]:
+    def list_runs(self, other: "RewordedQuestions") -> set[bytes]:
         """Return the shared runs, except of questions that `other` has unchanged."""
         indexes = self.runs.keys() - other.same
         return {run for index in indexes for run in self.runs[index]}
 
-    def is_as_near_as(self, other: "Asked") -> bool:
+    def is_as_near_as(self, other: "RewordedQuestions") -> bool:
         runs = self.list_runs(other) ^ other.list_runs(self)
         return len(runs) < LEAST_CONTAINED
 
-    def is_nearer_than(self, other: "Asked") -> bool:
+    def is_nearer_than(self, other: "RewordedQuestions") -> bool:
         """Return whether more is shared here than in `other`, and not by chance.
 
         If each has something that the other lacks, such as a search result, neither is
@@ -101,7 +101,7 @@ class Fit(NamedTuple):
     # Number of messages of the conversation after the last of these.
     left: int
     evidence: Evidence
-    asked: Asked
+    asked: RewordedQuestions
     # After the last message that only this conversation has, something differs from it:
     # the rest, such as calls, may be of another conversation.
     is_loose: bool = False
@@ -420,7 +420,9 @@ class Comparison:
             alignment = cut_alignment(alignment, evidence.last_own, len(kept))
             evidence = self.weigh(alignment)
         same = {pair.at + first_index for pair in alignment.pairs if pair.is_same}
-        asked = Asked(self.find_asked(alignment.pairs), same | {*range(reach)})
+        asked = RewordedQuestions(
+            self.find_asked(alignment.pairs), same | {*range(reach)}
+        )
         fit = _describe_fit(candidate, alignment, evidence, asked)
         return fit._replace(is_loose=self.is_loose(alignment, evidence.last_own))
 
@@ -485,7 +487,7 @@ class Comparison:
         if not is_question(self.part[pair.at]):
             return False
         is_contained = pair.likeness is not None and pair.likeness.is_contained
-        return is_contained or Asked(self.find_asked([pair])).is_same
+        return is_contained or RewordedQuestions(self.find_asked([pair])).is_same
 
     def is_rare(self, digest: bytes) -> bool:
         places = self.hits.get(digest, ())
@@ -520,7 +522,10 @@ def _forget_known(alignment: Alignment, reach: int) -> Alignment:
 
 
 def _describe_fit(
-    candidate: Candidate, alignment: Alignment, evidence: Evidence, asked: Asked
+    candidate: Candidate,
+    alignment: Alignment,
+    evidence: Evidence,
+    asked: RewordedQuestions,
 ) -> Fit:
     place, first_index, first_position, reach = candidate
     pairs = [

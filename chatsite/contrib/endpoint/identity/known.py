@@ -30,7 +30,7 @@ class Place(NamedTuple):
     is_single: bool = False
 
 
-class Kept(NamedTuple):
+class PathMessage(NamedTuple):
     """A message of a conversation, as alignments compare it."""
 
     digest: bytes
@@ -64,7 +64,7 @@ class Known(Protocol):
     def find_request(self, key: str) -> Place | None:
         """Return the last message of an earlier request with this idempotency key."""
 
-    def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
+    def read_path(self, conversation: str, first: int) -> Sequence[PathMessage]:
         """Return the messages of a conversation from this position on.
 
         Messages that it shares with its parents are included. Each is the version that

@@ -12,7 +12,7 @@ from django.db.models import Case, F, QuerySet, When, Window
 from django.db.models.functions import RowNumber
 
 from chatsite.contrib.endpoint.apis.errors import ApiError
-from chatsite.contrib.endpoint.identity.known import MOST_PLACES, Kept, Place
+from chatsite.contrib.endpoint.identity.known import MOST_PLACES, PathMessage, Place
 from memory import prompts
 from memory.models import Conversation, ModelCall
 from memory.sql import PreparedRows, prepared_rows
@@ -33,7 +33,7 @@ IS_INSIDE = Case(
 )
 
 # A message of an erased parent. It equals nothing that a client sends.
-GONE = Kept(b"", "", 0)
+GONE = PathMessage(b"", "", 0)
 
 
 class NotOwnedError(Exception):
@@ -135,8 +135,8 @@ class OwnerHistory:
             return ServedReply(call, _make_place(*columns), bytes(chain))
         return None
 
-    def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
-        found: dict[int, Kept] = {}
+    def read_path(self, conversation: str, first: int) -> Sequence[PathMessage]:
+        found: dict[int, PathMessage] = {}
         # A branch has its parent's messages of that time, and its own forms of them.
         for rows in reversed([*self._list_generations(int(conversation), first)]):
             values = rows.filter(position__gte=first).order_by("position", "pk")
@@ -144,7 +144,7 @@ class OwnerHistory:
             for at, digest, role, size, is_served in values.values_list(*columns):
                 # Of a message that the client changed, the form that it sent last.
                 is_served |= at in found and found[at].is_served
-                found[at] = Kept(bytes(digest), role, size, is_served)
+                found[at] = PathMessage(bytes(digest), role, size, is_served)
         return [found.get(at, GONE) for at in range(first, max(found, default=-1) + 1)]
 
     def read_text(self, conversation: str, position: int) -> str:
