@@ -21,6 +21,7 @@ TABLES = (
     *("memory_upload", "attachments_imagefile"),
     *("examples_example", "examples_exampleanswer", "facts_fact"),
     *("endpoint_clientrequest", "endpoint_clientmessage", "endpoint_bodypiece"),
+    "endpoint_providersummary",
     *("endpoint_clientconversation", "endpoint_apikey", "budgets_budget"),
     *("budgets_monthlyuse", "trials_trial"),
 )
@@ -104,6 +105,7 @@ def _plant_client(owner, other):
         values = {"owner": conversation.owner, "key": key, "position": 1}
         models.ClientRequest.objects.create(call=call, **values)
         models.BodyPiece.objects.create(**of, number=1, digest=b"a", text="a")
+        models.ProviderSummary.objects.create(**of, api="messages", last_seq=1)
         for message in conversation.messages.all():
             models.ClientMessage.objects.create(
                 **of,

@@ -17,7 +17,7 @@ OF_PERSON = (
 )
 OF_OTHERS = (
     *("desk_experiment", "endpoint_clientconversation", "endpoint_clientrequest"),
-    "endpoint_bodypiece",
+    *("endpoint_bodypiece", "endpoint_providersummary"),
 )
 
 

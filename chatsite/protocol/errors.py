@@ -12,6 +12,10 @@ from chatsite.llm.errors import DETAILS
 EXPLANATIONS = DETAILS | {
     "length": _("The reply was cut off at the model's limit."),
     "client_gone": _("The client stopped reading, so this reply ends where it did."),
+    "compacted": _(
+        "The provider summarised the conversation instead of answering. The client "
+        "goes on from its summary."
+    ),
     "cut_off": _("The model's provider ended the reply before it was complete."),
     "no_finish_reason": _("The connection to the model ended before the reply did."),
     "quota": _(

@@ -20,6 +20,7 @@ from chatsite.contrib.endpoint.models import (
     BodyPiece,
     ClientConversation,
     ClientMessage,
+    ProviderSummary,
 )
 from chatsite.contrib.lab.examples.models import ExampleAnswer
 from chatsite.contrib.lab.examples.services import mark_example
@@ -117,6 +118,8 @@ OF_ROWS = {
     "attachments_filepassage.terms": "coded words",
     "endpoint_bodypiece.digest": "a hash",
     "endpoint_bodypiece.item_id": "an id",
+    "endpoint_providersummary.api": "a name",
+    "endpoint_providersummary.provider": "a name",
     "endpoint_clientmessage.chain": "a hash",
     "endpoint_clientmessage.digest": "a hash",
     "endpoint_clientmessage.role": "a name",
@@ -214,6 +217,8 @@ def rows_besides(made, word):
     yield ClientConversation, {"family": made.uuid, "client": "an id", "length": 1}
     values = {"message": first, "digest": b"a", "is_ascii": True}
     yield BodyPiece, {**values, "number": 0, "text": f'{{"content":"{word}"}}'}
+    values = {"api": "messages", "last_seq": 99}
+    yield ProviderSummary, {**values, "block": f'{{"content":"{word}"}}'}
     values = {"message": first, "digest": b"a", "chain": b"a", "owner": made.owner}
     yield ClientMessage, {**values, "position": 0, "role": "user", "size": 1}
     yield Trial, {"message": made.messages.get(seq=2), "model": "m", "state": "done"}
@@ -252,7 +257,7 @@ APART = {
     "desk_tombstone": "written when a conversation is erased",
     "experiments_sample": "numbers, names and settings of staff",
     "endpoint_apikey": "goes with the account of the person",
-    "endpoint_clientrequest": "codes and ids, which go with their request",
+    "endpoint_clientrequest": "codes, counts and ids, which go with their request",
     "retention_retentionrun": "numbers",
     "tree_branch": "numbers, and the id of a message",
     "switches_switchedoff": "names of models and tools, and reasons of staff",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from memory.context import RequestContext
 from memory.models import Conversation, Message, ModelCall
 
-from .models import BodyPiece, ClientMessage
+from .models import BodyPiece, ClientMessage, ProviderSummary
 
 # The prefix of the client's name in `imported_from`.
 SOURCE = "client:"
@@ -52,6 +52,8 @@ def forget_deleted(conversation: Conversation, seq: int, **_: object) -> None:
     if not is_of_client(conversation) and not pieces.exists():
         return
     pieces.update(text="", hole=None)
+    summaries = ProviderSummary.objects.filter(conversation=conversation)
+    summaries.filter(last_seq__gte=seq).update(block="")
     rows = ClientMessage.objects.filter(conversation=conversation)
     rows.filter(message__seq__gte=seq).delete()
 

@@ -281,6 +281,8 @@ class ClientRequest(models.Model):
     response_id = models.CharField(
         max_length=300, blank=True, default="", db_default=""
     )
+    # What the provider reported beside its reply: counts of tokens, and codes.
+    report = models.JSONField(default=dict, db_default={})
 
     class Meta:
         default_permissions = ()
@@ -297,3 +299,34 @@ class ClientRequest(models.Model):
 
     def __str__(self) -> str:
         return f"ClientRequest {self.pk}"
+
+
+class ProviderSummary(models.Model):
+    """A provider's own summary of a conversation, as its client was sent it."""
+
+    # Columns that can quote the conversation.
+    TEXTS = ("block",)
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="provider_summaries"
+    )
+    # The request with its reply; None: it was made apart from any reply.
+    call = models.ForeignKey(
+        ModelCall, models.CASCADE, null=True, related_name="provider_summaries"
+    )
+    # The API and the provider that can read it, by their names.
+    api = models.CharField(max_length=20)
+    provider = models.CharField(max_length=100, blank=True)
+    # The block or item as JSON; "" = a message that it covers was deleted.
+    block = models.TextField(blank=True)
+    # The last message that it covers; it covers all before that, too.
+    last_seq = models.PositiveIntegerField()
+    # As the provider reported them; None: it did not.
+    tokens = models.PositiveIntegerField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"ProviderSummary {self.pk}"

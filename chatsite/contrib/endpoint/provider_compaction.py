@@ -1,7 +1,7 @@
-"""Compaction of a history by the provider, on a client's request.
+"""Compaction of a whole history by the provider, on a client's request.
 
 It is passed on, charged, and recognised from then on as the same conversation. The
-result is no message.
+result is no message, but the provider's own summary.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,17 @@ from chatsite.fair_queue import for_drawing
 from chatsite.llm.demo.extractive import summarize_extractively
 from chatsite.llm.event_stream import MAX_JSON_BYTES
 from chatsite.turns import limits
+from memory.models import Conversation
 
 from . import keys
 from .apis.errors import ApiError
-from .apis.openai_responses import ResponsesReader, make_compacted
+from .apis.openai_responses import make_compacted
+from .apis.reply_reader import ReplyReader
 from .identity.canonical import UnreadableHistoryError
-from .identity.history import go_on_from, read_history
+from .identity.history import GENESIS, go_on_from, read_history, read_reply
 from .identity.search import find_reach
-from .models import ApiKey, ClientMessage
+from .models import ApiKey, ClientConversation
+from .provider_reports.summaries import keep_forms, keep_summaries
 from .relay.provider_answer import (
     CutError,
     ProviderAnswer,
@@ -55,7 +58,7 @@ def charge_compaction(key: ApiKey, used: limits.ModelUse) -> None:
 
 async def fetch_compacted(
     request: ParsedRequest, headers: Mapping[str, str]
-) -> tuple[ProviderAnswer, ResponsesReader]:
+) -> tuple[ProviderAnswer, ReplyReader]:
     """Return the provider's whole answer and its parsed reply.
 
     Raise ApiError.
@@ -64,7 +67,7 @@ async def fetch_compacted(
         answer = make_json_answer(await for_drawing(_compact_as_demo)(request))
     else:
         answer = await fetch_answer(request, headers)
-    reader = ResponsesReader(answer.kind, answer.headers.get("content-encoding", ""))
+    reader = request.api.reader(answer.kind, answer.headers.get("content-encoding", ""))
     body = bytearray()
     try:
         async with aclosing(answer.chunks) as chunks:
@@ -89,9 +92,7 @@ def _compact_as_demo(request: ParsedRequest) -> Mapping[str, object]:
 
 
 @transaction.atomic
-def store_compaction(
-    key: ApiKey, request: ParsedRequest, reader: ResponsesReader
-) -> None:
+def store_compaction(key: ApiKey, request: ParsedRequest, reader: ReplyReader) -> None:
     """Charge the rest and store the result as a form of the last message.
 
     A request that begins with it continues the conversation. Nothing is stored for a
@@ -109,22 +110,19 @@ def store_compaction(
     sent = history.messages
     reach = find_reach(sent, known)
     try:
-        short = read_history(request.api.name, {"input": reader.output}).messages
+        said = reader.to_message()
+        if request.api.names_replies:
+            short = read_history(request.api.name, {"input": said["output"]}).messages
+        else:
+            short = read_reply(request.api.name, said, GENESIS)
     except UnreadableHistoryError:
         return
     if reach.length < len(sent) or not short:
         return
-    place, last = reach.places[0], short[-1]
-    row = ClientMessage.objects.filter(
-        conversation=int(place.conversation), position=place.position, is_again=False
-    ).first()
-    if row:
-        row.pk, row.digest, row.chain, row.is_again = (
-            None,
-            last.digest,
-            last.chain,
-            True,
-        )
-        row.role, row.size, row.is_served = last.role, len(last.text), True
-        row._state.adding = True
-        row.save()
+    place = reach.places[0]
+    conversation = Conversation.objects.get(pk=int(place.conversation))
+    keep_forms(conversation.pk, place.position, short[-1:])
+    if reader.report.summaries:
+        of_client = ClientConversation.objects.get(pk=conversation.pk)
+        last = of_client.find_seq(place.position)
+        keep_summaries(conversation, request.api, request.model, reader.report, last)

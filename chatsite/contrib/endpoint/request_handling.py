@@ -148,7 +148,8 @@ async def handle_request(
         within, raw = await store(partial(add_history, key, api, name, raw))
     request = await for_drawing(_read_in_turn)(key, api, headers, raw, within)
     await check_listed(key, request)
-    if api is OPENAI_COMPACT:
+    is_known = request.is_compaction and api.find_upstream(request.model) is not None
+    if api is OPENAI_COMPACT or is_known:
         request = await read_references(key, request)
         await relay_compaction(key, request, headers, client)
         return

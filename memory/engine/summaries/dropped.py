@@ -209,12 +209,18 @@ def check_written(
     """
     if len(text) > MAX_CHECKED_CHARS:
         return {}
-    said = [*sources, *map(material.describe_text, messages)]
-    dates = list(filter(None, map(time_of, messages)))
-    written = schemas.without_times(text)
-    flags = {"unsupported": facts.find_unsupported(written, said, dates)}
+    flags = {"unsupported": find_invented(text, sources, messages)}
     flags |= to_flags(find_dropped(messages, text))
     return {name: lines for name, lines in flags.items() if lines}
+
+
+def find_invented(
+    text: str, sources: Sequence[str], messages: Sequence[BaseMessage]
+) -> list[str]:
+    """Return the facts of a text that neither its sources nor its messages have."""
+    said = [*sources, *map(material.describe_text, messages)]
+    dates = list(filter(None, map(time_of, messages)))
+    return facts.find_unsupported(schemas.without_times(text), said, dates)
 
 
 def to_flags(found: Sequence[DroppedDetail]) -> dict[str, list[str]]:

@@ -128,6 +128,7 @@ STOP_NAMES = frozenset(
     ).split()
 )
 MAX_FACTS = 20
+SENTENCE = re.compile(r"(?<=[.!?;])\s+|[。！？；\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +246,7 @@ def find_missing(
     texts: Iterable[str], summaries: Iterable[str]
 ) -> Iterator[list[CheckableFact]]:
     """Yield for each text those of its facts that are in none of the summaries."""
-    known = _KnownFacts(summaries, ())
+    known = _KnownFacts(summaries, (), is_summary=True)
     for text in texts:
         yield [fact for fact in find_facts(text) if not known.has(fact)][:MAX_FACTS]
 
@@ -267,8 +268,16 @@ def missing_identifiers(summary: str, sources: Iterable[str]) -> list[str]:
 class _KnownFacts:
     """The contents of the sources, in the forms in which facts are looked up."""
 
-    def __init__(self, sources: Iterable[str], dates: Iterable[date]) -> None:
+    def __init__(
+        self,
+        sources: Iterable[str],
+        dates: Iterable[date],
+        *,
+        is_summary: bool = False,
+    ) -> None:
         written = "\n".join(sources)
+        # The days that a summary names; messages may complete each other's dates.
+        self.named = {*_list_named_days(written)} if is_summary else None
         self.text = _normalize_text(written)
         self.words = {
             form
@@ -296,6 +305,8 @@ class _KnownFacts:
         year, month, day = _read_day(text)
         if any(_is_near(known, year, month, day) for known in self.days):
             return True
+        if self.named is not None and month and day and (month, day) not in self.named:
+            return False
         # A year is often left out: it is then the year of the message or next to it.
         years = [str(known.year + n) for known in self.days for n in (-1, 0, 1)]
         return (
@@ -307,6 +318,16 @@ class _KnownFacts:
             )
             and (not day or str(day) in self.numbers)
         )
+
+
+def _list_named_days(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the months and days that stand together in a sentence of a text."""
+    for sentence in SENTENCE.split(text.casefold()):
+        numbers = {each for each in _read_numbers(sentence) if len(each) <= 2}
+        small = {int(each) for each in numbers if each.isdecimal()}
+        words = {n for n, name in enumerate(MONTHS, 1) if name[:3] in sentence}
+        for month in words | {each for each in small if each <= len(MONTHS)}:
+            yield from ((month, day) for day in small)
 
 
 def _is_near(known: date, year: int | None, month: int | None, day: int | None) -> bool:

@@ -10,6 +10,7 @@ from langchain_core.messages.tool import tool_call_chunk
 
 from .api import Api, list_messages, wants_stream
 from .errors import ApiError
+from .provider_report import COMPACTION
 from .reply_reader import ReplyReader
 from .rows import (
     ASSISTANT,
@@ -24,6 +25,15 @@ from .rows import (
 )
 
 COUNT = "/v1/messages/count_tokens"
+ADDITION, REMOVAL = "tool_addition", "tool_removal"
+TOOL_CHANGES = {ADDITION: "+", REMOVAL: "−"}
+# Blocks that are no text of the transcript.
+UNREAD = frozenset(
+    {
+        *("tool_use", "tool_result", "thinking", "redacted_thinking"),
+        COMPACTION,
+    }
+)
 # Anthropic's error types, by status.
 TYPES = {
     401: "authentication_error",
@@ -64,6 +74,46 @@ def read_anthropic_instructions(body: Mapping[str, Any]) -> str:
     return read_block_texts(body.get("system"))
 
 
+def read_changed_tool(block: Mapping[str, Any]) -> tuple[str, dict[str, Any] | None]:
+    """Return the name of a tool that a history adds or removes.
+
+    Also return its definition; None: another list of the body has it.
+    """
+    tool = block.get("tool")
+    tool = tool if isinstance(tool, dict) else {}
+    definition = tool.get("definition")
+    definition = definition if isinstance(definition, dict) else None
+    name = (definition or tool).get("name") or tool.get("server_name") or ""
+    return str(name), definition
+
+
+def list_anthropic_tools(body: Mapping[str, Any]) -> list[Any]:
+    """Return the tools as of the request: as its history adds and removes them."""
+    declared = body.get("tools")
+    declared = declared if isinstance(declared, list) else []
+    found = {each.get("name"): each for each in declared if isinstance(each, dict)}
+    # A tool that is only referred to comes back as it was declared.
+    known = {**found}
+    for block in _list_tool_changes(body):
+        name, definition = read_changed_tool(block)
+        if block["type"] == ADDITION and (tool := definition or known.get(name)):
+            known[name] = found[name] = tool
+        elif block["type"] != ADDITION:
+            found.pop(name, None)
+    return [*found.values()]
+
+
+def _list_tool_changes(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for message in list_messages(body):
+        content = message.get("content") if isinstance(message, dict) else None
+        for block in list_blocks(content):
+            # The provider's summary has the changes of what it covers.
+            inner = block.get("tool_changes") if block.get("type") == COMPACTION else ()
+            for each in (block, *list_blocks(inner)):
+                if each.get("type") in TOOL_CHANGES:
+                    yield each
+
+
 def list_blocks(content: object) -> Iterator[dict[str, Any]]:
     if isinstance(content, str):
         yield {"type": "text", "text": content}
@@ -79,7 +129,9 @@ def read_block_texts(content: object) -> str:
         kind, text = block.get("type"), block.get("text")
         if kind == "text":
             texts.append(text if isinstance(text, str) else "")
-        elif kind not in ("tool_use", "tool_result", "thinking", "redacted_thinking"):
+        elif kind in TOOL_CHANGES:
+            texts.append(f"[{TOOL_CHANGES[kind]}{read_changed_tool(block)[0]}]")
+        elif kind not in UNREAD:
             texts.append(name_medium(kind))
     return "\n".join(filter(None, texts))
 
@@ -113,10 +165,17 @@ def make_anthropic_rows(message: Mapping[str, Any]) -> list[TranscriptRow]:
 class AnthropicReader(ReplyReader):
     """A parser of a message, whole or in events."""
 
+    def __init__(self, kind: str, encoding: str = "") -> None:
+        super().__init__(kind, encoding)
+        self.message_id = ""
+        self._usage: dict[str, Any] = {}
+        # The provider's summaries by their places in the reply.
+        self._summaries: dict[int | None, dict[str, Any]] = {}
+
     def read_object(self, value: dict[str, Any]) -> None:
         match value.get("type"):
             case "message_start":
-                self._read_tokens(value["message"].get("usage"))
+                self._read_head(value["message"])
             case "content_block_start":
                 self._read_block(value.get("index"), value["content_block"])
             case "content_block_delta":
@@ -127,12 +186,21 @@ class AnthropicReader(ReplyReader):
             case "message_stop":
                 self.is_done = True
             case "message":
+                self._read_head(value)
                 for index, block in enumerate(list_blocks(value.get("content"))):
                     self._read_block(index, block)
-                self._read_tokens(value.get("usage"))
                 self.finish_reason = value.get("stop_reason")
 
+    def _read_head(self, message: dict[str, Any]) -> None:
+        if isinstance(message.get("id"), str):
+            self.message_id = message["id"]
+        self._read_tokens(message.get("usage"))
+        self.report.read_miss(message.get("diagnostics"))
+
     def _read_block(self, index: int | None, block: dict[str, Any]) -> None:
+        if block.get("type") == COMPACTION:
+            self._summaries[index] = {**block}
+            self.report.summaries = [*self._summaries.values()]
         self.add_text(block.get("text"))
         self.add_reasoning(block.get("thinking"))
         if block.get("type") == "tool_use":
@@ -147,6 +215,10 @@ class AnthropicReader(ReplyReader):
             )
 
     def _read_delta(self, index: int | None, delta: dict[str, Any]) -> None:
+        if summary := self._summaries.get(index):
+            # Each of its fields comes whole.
+            summary |= {name: delta[name] for name in delta.keys() - {"type"}}
+            return
         self.add_text(delta.get("text"))
         self.add_reasoning(delta.get("thinking"))
         if isinstance(part := delta.get("partial_json"), str):
@@ -156,16 +228,15 @@ class AnthropicReader(ReplyReader):
     def _read_tokens(self, usage: object) -> None:
         if not isinstance(usage, dict):
             return
-        cached = usage.get("cache_read_input_tokens")
-        made = usage.get("cache_creation_input_tokens")
-        fresh = usage.get("input_tokens")
-        counts = [each for each in (fresh, cached, made) if isinstance(each, int)]
-        details = {"cached_tokens": cached}
-        self.read_usage(
-            {**usage, "all": sum(counts), "prompt_tokens_details": details},
-            "all",
-            "output_tokens",
-        )
+        # Later events have only some of the counts, or add to them.
+        self._usage |= {n: value for n, value in usage.items() if value is not None}
+        self.report.read_anthropic(self._usage)
+        if total := self.report.total:
+            self.tokens_input, self.tokens_output = (
+                total.read or None,
+                total.output or None,
+            )
+            self.tokens_cached = total.cached or None
 
     def to_message(self) -> dict[str, Any]:
         """Return the reply as a client sends it back."""
@@ -179,7 +250,8 @@ class AnthropicReader(ReplyReader):
             }
             for each in self.calls.to_chunks()
         ]
-        return {"role": "assistant", "content": [*blocks, *calls]}
+        said = [*self.report.summaries, *blocks, *calls]
+        return {"id": self.message_id, "role": "assistant", "content": said}
 
 
 def ask_demo_as_anthropic(body: Mapping[str, Any]) -> list[BaseMessage]:

@@ -15,6 +15,7 @@ from langchain_core.messages.tool import tool_call_chunk
 
 from .api import Api, Body, wants_stream
 from .openai_chat import SYSTEM, find_openai, name_openai, write_openai_error
+from .provider_report import COMPACTION
 from .reply_reader import ReplyReader
 from .rows import (
     ASSISTANT,
@@ -33,6 +34,10 @@ from .rows import (
 PATH = "/v1/responses"
 COMPACT = f"{PATH}/compact"
 RESULTS = ("function_call_output", "custom_tool_call_output")
+# The last item of a request for the provider's own summary.
+TRIGGER = "compaction_trigger"
+# Items that are no text of the transcript.
+UNREAD = frozenset({"reasoning", COMPACTION, TRIGGER})
 # An item given by its id alone, as the provider has it.
 REFERENCE = "item_reference"
 
@@ -84,8 +89,7 @@ def _read_item_text(item: Mapping[str, Any]) -> str:
     kind = find_kind(item)
     if kind == "message":
         return read_part_texts(item.get("content"))
-    is_stored_elsewhere = kind == "reasoning" or kind in CALLS
-    return "" if is_stored_elsewhere else name_medium(kind)
+    return "" if kind in CALLS or kind in UNREAD else name_medium(kind)
 
 
 CALLS = ("function_call", "custom_tool_call")
@@ -141,6 +145,12 @@ class ResponsesReader(ReplyReader):
         if not self.is_begun:
             for index, item in enumerate(self.output):
                 self._read_item(item, index)
+        self.report.summaries = [
+            each
+            for each in self.output
+            if isinstance(each, dict) and each.get("type") == COMPACTION
+        ]
+        self.report.read_miss(response.get("prompt_cache_diagnostics"))
         usage = response.get("usage")
         if isinstance(usage, dict):
             details = usage.get("input_tokens_details")

@@ -10,10 +10,10 @@ from typing import Any
 from chatsite.llm.event_stream import MAX_JSON_BYTES, EventReader
 from chatsite.llm.gathered import Calls, TextParts
 
+from .provider_report import ProviderReport, read_count
 from .rows import make_call_value, read_call_arguments
 
 MAX_CHARS = 1_000_000
-MAX_TOKENS = 10_000_000
 
 
 class ReplyReader:
@@ -28,6 +28,7 @@ class ReplyReader:
         self.tokens_input: int | None = None
         self.tokens_cached: int | None = None
         self.tokens_output: int | None = None
+        self.report = ProviderReport()
         self.calls = Calls(MAX_CHARS)
         # The number of pieces of other choices.
         self.others = 0
@@ -123,13 +124,8 @@ class ReplyReader:
     def read_usage(self, usage: object, read: str, written: str) -> None:
         if not isinstance(usage, dict):
             return
-        self.tokens_input = _read_token_count(usage.get(read)) or self.tokens_input
-        self.tokens_output = _read_token_count(usage.get(written)) or self.tokens_output
+        self.tokens_input = read_count(usage, read) or self.tokens_input
+        self.tokens_output = read_count(usage, written) or self.tokens_output
         details = usage.get("prompt_tokens_details")
         if isinstance(details, dict):
-            self.tokens_cached = _read_token_count(details.get("cached_tokens"))
-
-
-def _read_token_count(value: object) -> int | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and 0 < value <= MAX_TOKENS else None
+            self.tokens_cached = read_count(details, "cached_tokens") or None

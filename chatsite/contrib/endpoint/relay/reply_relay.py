@@ -30,6 +30,8 @@ from .reply_follower import FollowedReply, FollowingStreamer
 State = Turn.State
 # The client hung up or stopped reading.
 CLIENT_GONE = "client_gone"
+# The provider summarised the conversation, and did not answer.
+COMPACTED = "compacted"
 # The error code of a turn, by the code that the client received.
 REFUSALS = {
     "upstream_key": "auth",
@@ -176,12 +178,15 @@ class ReplyRelay:
             return State.FAILED, "unavailable"
         if reader.is_garbled and not reader.is_begun:
             return State.FAILED, "bad_response"
+        is_empty = not (reader.text or reader.calls)
+        if is_empty and reader.report.summaries and reader.finish_reason:
+            # Only the provider's own summary: the client goes on from there.
+            return State.STOPPED, COMPACTED
         why = replies.why_cut_off(reader.finish_reason)
         if why == "content_filter":
             return State.FAILED, why
         if why:
             return State.TRUNCATED, why
-        is_empty = not (reader.text or reader.calls)
         return (State.FAILED, "bad_response") if is_empty else (State.DONE, "")
 
     async def _end(self, state: str, error: str) -> None:
@@ -203,6 +208,7 @@ class ReplyRelay:
             result,
             self.reader.to_message(),
             self.reader.list_calls() if state == State.DONE else [],
+            self.reader.report,
             until=self.loop.time() + FINISH_SECONDS,
         )
         metrics.note_reply(result)

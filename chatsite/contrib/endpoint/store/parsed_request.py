@@ -9,7 +9,12 @@ from django.conf import settings
 from chatsite.contrib.endpoint.apis.api import ID, Api, wants_stream
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.apis.named_objects import find_named_object
-from chatsite.contrib.endpoint.apis.openai_responses import REFERENCE, find_kind
+from chatsite.contrib.endpoint.apis.openai_responses import (
+    REFERENCE,
+    TRIGGER,
+    find_kind,
+)
+from chatsite.contrib.endpoint.apis.provider_report import COMPACTION
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.contrib.endpoint.identity.hints import Hints, read_hints
 from chatsite.contrib.endpoint.identity.history import History
@@ -41,6 +46,19 @@ class ParsedRequest:
     def previous(self) -> str:
         """The id of the earlier reply that replaces the history, or ""."""
         return self.body.value.get(PREVIOUS) or "" if self.api.names_replies else ""
+
+    @property
+    def is_compaction(self) -> bool:
+        """Whether it asks the provider for a summary of a history that ends in a reply.
+
+        A summary in place of a reply is the end of a turn.
+        """
+        value, said = self.body.value, self.history.messages
+        if not said or said[-1].role != "assistant":
+            return False
+        if self.api.names_replies:
+            return find_kind(self.api.list_sent(value)[-1]) == TRIGGER
+        return isinstance(value.get(COMPACTION), dict)
 
     @property
     def references(self) -> list[Any]:

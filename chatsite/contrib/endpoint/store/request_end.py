@@ -9,8 +9,9 @@ from django.db import transaction
 
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.apis.api import ID
+from chatsite.contrib.endpoint.apis.provider_report import ProviderReport
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
-from chatsite.contrib.endpoint.identity.history import read_reply
+from chatsite.contrib.endpoint.identity.history import GENESIS, read_reply
 from chatsite.contrib.endpoint.models import ClientMessage, ClientRequest
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
@@ -30,6 +31,7 @@ def finish_request(
     result: lifecycle.TurnResult,
     said: dict[str, Any],
     calls: list[dict[str, Any]],
+    report: ProviderReport,
 ) -> Turn | None:
     """Store the reply as far as it came.
 
@@ -51,11 +53,9 @@ def finish_request(
             tool_calls=calls,
         )
         stands = _store_reply_hashes(api, stored, turn.reply, said)
-        if ID.fullmatch(response_id := said.get("id", "")):
-            requests = ClientRequest.objects.filter(call=claim.call_id)
-            requests.update(response_id=response_id)
     else:
         transcript.return_number(turn.conversation_id, turn.reply_seq)
+    _store_report(stored, turn, said.get("id", ""), report)
     if api.names_replies and (answered := turn.reply or turn.user_message):
         keep_items(answered, stored.sent.request, said["output"])
     if result.state == Turn.State.DONE:
@@ -63,11 +63,48 @@ def finish_request(
     if stands:
         update_standing(pk=turn.conversation_id, **stands)
     is_bound = stored.sent.is_bound
-    lifecycle.close_turn(turn, claim, result, is_calibrated=is_bound)
+    # The tokens of several iterations say nothing about those of one request.
+    is_calibrated = is_bound and not report.iterations
+    lifecycle.close_turn(turn, claim, result, is_calibrated=is_calibrated)
     used = (result.tokens_input or claim.tokens) if turn.reply else 0
     used += result.tokens_output or count_text(result.text)
     keys.charge_api_key(key_id, used)
     return turn.read_again()
+
+
+def _store_report(
+    stored: StoredRequest, turn: Turn, reply_id: str, report: ProviderReport
+) -> None:
+    values: dict[str, Any] = {}
+    if turn.reply and ID.fullmatch(reply_id):
+        values["response_id"] = reply_id
+    if written := report.to_json():
+        values["report"] = written
+    if values:
+        ClientRequest.objects.filter(call=stored.claim.call_id).update(**values)
+    if report.summaries:
+        _keep_summaries(stored, turn, report)
+
+
+def _keep_summaries(stored: StoredRequest, turn: Turn, report: ProviderReport) -> None:
+    """Store the provider's summaries, and the form in which they come back."""
+    # Imported late: few replies have any.
+    from chatsite.contrib.endpoint.provider_reports import summaries
+
+    request, conversation = stored.sent.request, stored.conversation
+    summaries.keep_summaries(
+        conversation,
+        request.api,
+        request.model,
+        report,
+        stored.reply_seq - 1,
+        stored.claim.call_id,
+    )
+    if turn.reply is None:
+        # The client goes on with the summary after its question, or without that.
+        for base in (stored.chain, GENESIS):
+            said = summaries.read_summary_message(request.api, report.summaries, base)
+            summaries.keep_forms(conversation.pk, stored.position - 1, said)
 
 
 def _store_reply_hashes(

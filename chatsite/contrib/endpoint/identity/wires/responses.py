@@ -22,7 +22,7 @@ from .entry import (
     take_object,
 )
 
-REFERENCE = "item_reference"
+REFERENCE, TRIGGER = "item_reference", "compaction_trigger"
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 TEXTS = {"input_text": "text", "output_text": "text", "text": "text"}
@@ -75,6 +75,9 @@ class Reader(EntryReader):
         item = take_object(item, "Each item")
         is_named = item.get("id") and "role" not in item
         kind = name_kind(item) or (REFERENCE if is_named else "message")
+        if kind == TRIGGER:
+            # It asks the provider for its own summary, and says nothing.
+            return
         if kind == "reasoning":
             self.said_from = at if self.said_from is None else self.said_from
             return

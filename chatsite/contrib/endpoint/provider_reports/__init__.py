@@ -1,0 +1,1 @@
+"""What providers say about a conversation, beside what this site finds itself."""

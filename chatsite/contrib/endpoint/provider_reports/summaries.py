@@ -1,0 +1,182 @@
+"""The provider's own summaries of a conversation: stored, read and checked."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chatsite.contrib.endpoint.apis import find_api_by_name
+from chatsite.contrib.endpoint.apis.api import Api
+from chatsite.contrib.endpoint.apis.provider_report import COMPACTION, ProviderReport
+from chatsite.contrib.endpoint.identity.canonical import (
+    UnreadableHistoryError,
+    write_canonical,
+)
+from chatsite.contrib.endpoint.identity.history import Message as CanonicalMessage
+from chatsite.contrib.endpoint.identity.history import read_reply
+from chatsite.contrib.endpoint.models import ClientMessage, ProviderSummary
+from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
+from memory.engine.summaries import dropped
+from memory.models import Conversation, ModelCall, read_langchain
+from memory.ranges import is_within
+
+# Longer ones are not stored: a client has them, and their length is no summary.
+MAX_CHARS = 1_000_000
+# Summaries and details of one page.
+MAX_SHOWN, MAX_DETAILS = 20, 300
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSummary:
+    """A provider's summary with the check over it.
+
+    `text` is "" where only the provider can read it, or where a message that it
+    covers was deleted.
+    """
+
+    row: ProviderSummary
+    text: str
+    dropped: list[dropped.DroppedDetail]
+    unsupported: list[str]
+
+    @property
+    def is_erased(self) -> bool:
+        return not self.row.block
+
+    @property
+    def is_too_long(self) -> bool:
+        return len(self.text) > dropped.MAX_CHECKED_CHARS
+
+
+def keep_summaries(
+    conversation: Conversation,
+    api: Api,
+    model: str,
+    report: ProviderReport,
+    last_seq: int,
+    call_id: int | None = None,
+) -> None:
+    """Store the summaries of a reply, which cover all messages up to `last_seq`."""
+    blocks = [json.dumps(each, ensure_ascii=False) for each in report.summaries]
+    ProviderSummary.objects.bulk_create(
+        ProviderSummary(
+            conversation=conversation,
+            call_id=call_id,
+            api=api.name,
+            provider=api.name_upstream(model),
+            block=block,
+            last_seq=last_seq,
+            tokens=report.compaction_tokens,
+        )
+        for block in blocks
+        if len(block) <= MAX_CHARS
+    )
+
+
+def read_summary_message(
+    api: Api, summaries: Iterable[Mapping[str, Any]], base: bytes
+) -> list[CanonicalMessage]:
+    """Return the message that a client makes of summaries alone."""
+    said = {"content": [*summaries], "output": [*summaries]}
+    try:
+        return read_reply(api.name, said, base)
+    except UnreadableHistoryError:
+        return []
+
+
+def keep_forms(
+    conversation: int, position: int, messages: Iterable[CanonicalMessage]
+) -> None:
+    """Store these as forms of the message at this position.
+
+    A request that ends with one of them continues the conversation there.
+    """
+    row = ClientMessage.objects.filter(
+        conversation=conversation, position=position, is_again=False
+    ).first()
+    for message in messages if row else ():
+        row.pk, row.is_again, row.is_served = None, True, True
+        row.digest, row.chain, row.role = message.digest, message.chain, message.role
+        row.size = len(message.text.encode("utf-8", "replace"))
+        row._state.adding = True
+        row.save()
+
+
+def list_summaries(conversation: Conversation) -> list[ShownSummary]:
+    """Return the last summaries of the conversation, newest first, each checked."""
+    rows = conversation.provider_summaries.order_by("-pk")[:MAX_SHOWN]
+    return [_check(row) for row in rows]
+
+
+def _check(row: ProviderSummary) -> ShownSummary:
+    text = read_text(row.block)
+    shown = ShownSummary(row, text, [], [])
+    if not text or shown.is_too_long:
+        return shown
+    rows = row.conversation.messages.filter(
+        superseded_at=None, deleted_at=None, seq__lte=row.last_seq
+    )
+    messages = read_langchain(rows.order_by("seq"))
+    shown.unsupported.extend(dropped.find_invented(text, (), messages))
+    shown.dropped.extend(dropped.find_dropped(messages, text)[:MAX_DETAILS])
+    return shown
+
+
+def read_text(block: str) -> str:
+    """Return the text of a summary; "" where only the provider can read it."""
+    content = json.loads(block).get("content") if block else ""
+    return content if isinstance(content, str) else ""
+
+
+def find_changed_blocks(call: ModelCall) -> int:
+    """Return how many summaries of a request are not as the provider sent them."""
+    if call.refs[KEY]["wire"] == "chat":
+        return 0
+    sent = [*_list_sent_blocks(call)]
+    if not sent:
+        return 0
+    rows = ProviderSummary.objects.filter(
+        conversation__owner=call.conversation.owner_id
+    ).exclude(block="")
+    known = {
+        _to_form(json.loads(block))
+        for block in rows.values_list("block", flat=True).iterator()
+    }
+    return sum(_to_form(each) not in known for each in sent)
+
+
+def _list_sent_blocks(call: ModelCall) -> Iterable[dict[str, Any]]:
+    api = find_api_by_name(call.refs[KEY]["wire"])
+    for message in api.list_sent(read_sent_body(call)):
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else ()
+        for each in (message, *blocks):
+            if isinstance(each, dict) and each.get("type") == COMPACTION:
+                yield each
+
+
+def _to_form(block: Mapping[str, Any]) -> str:
+    """Return the JSON of a block without a client's own marks in it."""
+    marks = ("cache_control", "id", "created_by", "status")
+    return write_canonical(
+        {n: v for n, v in block.items() if n not in marks and v is not None}
+    )
+
+
+def count_read_elsewhere(call: ModelCall, sent: list[list[int]]) -> tuple[int, str]:
+    """Return how many messages only an earlier provider can read, and its name.
+
+    They are those that its last summary covers and that this request, which went to
+    another provider, does not have.
+    """
+    rows = call.conversation.provider_summaries.filter(created_at__lt=call.created_at)
+    last = rows.order_by("-pk").first()
+    own = call.refs[KEY]["wire"], call.provider
+    if last is None or (last.api, last.provider) == own:
+        return 0, ""
+    rows = call.conversation.messages.filter(
+        superseded_at=None, deleted_at=None, seq__lte=last.last_seq
+    )
+    seqs = rows.values_list("seq", flat=True)
+    count = sum(not is_within(seq, sent) for seq in seqs)
+    return count, last.provider or last.api
