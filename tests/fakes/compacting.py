@@ -16,7 +16,7 @@ from .upstream import Exchange, Upstream
 COMPACT, EDIT = "compact-2026-09-04", "compact-2026-01-12"
 DIAGNOSIS = "cache-diagnosis-2026-04-07"
 # Prompt-affecting fields besides the four that are compared.
-OTHERS = ("thinking", "tool_choice", "output_config", "temperature", "top_p")
+OTHERS = ("thinking", "tool_choice", "output_config")
 NONE: dict[str, Any] = {}
 
 
@@ -76,7 +76,9 @@ class CompactingProvider(Upstream):
         return self._answer_messages if "messages" in body else self._answer_responses
 
     def summarise(self, texts: list[str]) -> str:
-        return "\n".join(each for each in texts if each not in self.forgotten)
+        gone = self.forgotten
+        kept = (each for each in texts if not any(lost in each for lost in gone))
+        return "\n".join(kept)
 
     # Anthropic
 

@@ -125,4 +125,11 @@ def store_compaction(key: ApiKey, request: ParsedRequest, reader: ReplyReader) -
     if reader.report.summaries:
         of_client = ClientConversation.objects.get(pk=conversation.pk)
         last = of_client.find_seq(place.position)
-        keep_summaries(conversation, request.api, request.model, reader.report, last)
+        keep_summaries(
+            conversation,
+            request.api,
+            request.model,
+            reader.report,
+            last,
+            written=reader.tokens_output,
+        )

@@ -10,7 +10,16 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from chatsite.contrib.endpoint.apis import find_api_by_name
+from chatsite.contrib.endpoint.apis.provider_report import TokenUse, find_mismatch
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
+from chatsite.contrib.endpoint.provider_reports.cache_misses import (
+    CacheMiss,
+    find_cache_miss,
+)
+from chatsite.contrib.endpoint.provider_reports.summaries import (
+    count_read_elsewhere,
+    find_changed_blocks,
+)
 from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
 from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
 from chatsite.pages.diff import DiffPiece, diff_words
@@ -59,6 +68,13 @@ class Explanation:
     changed: list[ChangedMessage]
     # Messages of the transcript that were not in the request.
     forgotten: Ranges
+    miss: CacheMiss | None
+    # The sum of the iterations and the counts of the reply, where they disagree.
+    mismatch: tuple[TokenUse, TokenUse] | None
+    # The provider's summaries that the client changed.
+    changed_summaries: int
+    # The messages that only another provider can read, and its name.
+    elsewhere: tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +134,10 @@ def explain_request(conversation: Conversation, row: RequestRow) -> Explanation 
         _compare_instructions(before, call) if before else [],
         list_changed(call),
         _list_forgotten(call, row.seq),
+        find_cache_miss(call),
+        find_mismatch(call.of_client.report),
+        find_changed_blocks(call),
+        count_read_elsewhere(call, list_sent_spans(call.refs)),
     )
 
 

@@ -39,6 +39,8 @@ def _draw_page(
 ) -> HttpResponse:
     own = _find_of_client(conversation)
     # Imported late: it loads everything that reads clients' requests.
+    from chatsite.contrib.endpoint.provider_reports import summaries
+
     from . import explanations
 
     form = WhyForm(request.GET)
@@ -56,6 +58,7 @@ def _draw_page(
         "shown": explanations.explain_request(conversation, row) if row else None,
         "requests": rows[: explanations.MAX_REQUESTS],
         "has_more": len(rows) > explanations.MAX_REQUESTS,
+        "summaries": summaries.list_summaries(conversation),
         "related": explanations.list_related(own),
         "offered": [] if own.joined_id else joining.list_offered(own),
         "error": error,

@@ -23,7 +23,7 @@ from memory.ranges import is_within
 # Longer ones are not stored: a client has them, and their length is no summary.
 MAX_CHARS = 1_000_000
 # Summaries and details of one page.
-MAX_SHOWN, MAX_DETAILS = 20, 300
+MAX_SHOWN, MAX_DETAILS = 5, 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,13 @@ def keep_summaries(
     report: ProviderReport,
     last_seq: int,
     call_id: int | None = None,
+    *,
+    written: int | None,
 ) -> None:
-    """Store the summaries of a reply, which cover all messages up to `last_seq`."""
+    """Store the summaries of a reply, which cover all messages up to `last_seq`.
+
+    `written` are the tokens of a reply without any other text.
+    """
     blocks = [json.dumps(each, ensure_ascii=False) for each in report.summaries]
     ProviderSummary.objects.bulk_create(
         ProviderSummary(
@@ -66,7 +71,7 @@ def keep_summaries(
             provider=api.name_upstream(model),
             block=block,
             last_seq=last_seq,
-            tokens=report.compaction_tokens,
+            tokens=report.compaction_tokens or written,
         )
         for block in blocks
         if len(block) <= MAX_CHARS
@@ -135,9 +140,9 @@ def find_changed_blocks(call: ModelCall) -> int:
     sent = [*_list_sent_blocks(call)]
     if not sent:
         return 0
-    rows = ProviderSummary.objects.filter(
-        conversation__owner=call.conversation.owner_id
-    ).exclude(block="")
+    family = call.conversation.of_client.family
+    rows = ProviderSummary.objects.filter(conversation__of_client__family=family)
+    rows = rows.exclude(block="")
     known = {
         _to_form(json.loads(block))
         for block in rows.values_list("block", flat=True).iterator()

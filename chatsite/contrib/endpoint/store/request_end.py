@@ -55,7 +55,8 @@ def finish_request(
         stands = _store_reply_hashes(api, stored, turn.reply, said)
     else:
         transcript.return_number(turn.conversation_id, turn.reply_seq)
-    _store_report(stored, turn, said.get("id", ""), report)
+    written = None if turn.reply else result.tokens_output
+    _store_report(stored, turn, said.get("id", ""), report, written)
     if api.names_replies and (answered := turn.reply or turn.user_message):
         keep_items(answered, stored.sent.request, said["output"])
     if result.state == Turn.State.DONE:
@@ -73,20 +74,26 @@ def finish_request(
 
 
 def _store_report(
-    stored: StoredRequest, turn: Turn, reply_id: str, report: ProviderReport
+    stored: StoredRequest,
+    turn: Turn,
+    reply_id: str,
+    report: ProviderReport,
+    written: int | None,
 ) -> None:
     values: dict[str, Any] = {}
-    if turn.reply and ID.fullmatch(reply_id):
+    if (turn.reply or report.summaries) and ID.fullmatch(reply_id):
         values["response_id"] = reply_id
-    if written := report.to_json():
-        values["report"] = written
+    if counted := report.to_json():
+        values["report"] = counted
     if values:
         ClientRequest.objects.filter(call=stored.claim.call_id).update(**values)
     if report.summaries:
-        _keep_summaries(stored, turn, report)
+        _keep_summaries(stored, turn, report, written)
 
 
-def _keep_summaries(stored: StoredRequest, turn: Turn, report: ProviderReport) -> None:
+def _keep_summaries(
+    stored: StoredRequest, turn: Turn, report: ProviderReport, written: int | None
+) -> None:
     """Store the provider's summaries, and the form in which they come back."""
     # Imported late: few replies have any.
     from chatsite.contrib.endpoint.provider_reports import summaries
@@ -99,6 +106,7 @@ def _keep_summaries(stored: StoredRequest, turn: Turn, report: ProviderReport) -
         report,
         stored.reply_seq - 1,
         stored.claim.call_id,
+        written=written,
     )
     if turn.reply is None:
         # The client goes on with the summary after its question, or without that.

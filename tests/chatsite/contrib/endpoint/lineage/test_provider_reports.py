@@ -1,0 +1,176 @@
+"""The page of why shows what the provider says, beside what this site finds."""
+
+import html
+import json
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.urls import reverse
+
+from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.models import ProviderSummary
+from memory import actions
+from memory.models import Conversation
+from tests.fakes.compacting import COMPACT, EDIT, CompactingProvider
+
+from ..asgi_client import Call
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PUMP = "The order number of the pump is QX-4471, and the pump goes to Ghent."
+ANNEX = "The budget of the annex is 8450 euros, and nobody else knows it yet."
+EDITS = {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 60}}
+DISPUTE = "The two disagree."
+
+
+@pytest.fixture
+def provider(settings):
+    with CompactingProvider() as made:
+        settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = made.url, "sk-test"
+        settings.ANTHROPIC_BASE_URL = made.url.removesuffix("/v1")
+        settings.ANTHROPIC_API_KEY = "sk-ant"
+        yield made
+
+
+@pytest.fixture
+def key(alice, provider):
+    return keys.create_api_key(alice, "SDK")[1]
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def send(key, messages, path="/v1/messages", **more):
+    """The answer; the reply is added to the messages."""
+    values = {"model": "claude", "messages": messages, **more}
+    if path != "/v1/messages":
+        values["input"] = values.pop("messages")
+    betas = f"{COMPACT}, {EDIT}"
+    call = Call(path, json.dumps(values).encode(), key=key, anthropic_beta=betas)
+    async_to_sync(call.run)()
+    answer = json.loads(call.answer)
+    if "content" in answer:
+        messages.append({"role": "assistant", "content": answer["content"]})
+    return answer
+
+
+def show(client, **query):
+    conversation = Conversation.objects.latest("pk")
+    url = reverse("endpoint-why", args=[conversation.uuid])
+    return html.unescape(client.get(url, query).content.decode())
+
+
+def compact(key, provider):
+    said = [user(PUMP)]
+    send(key, said)
+    said.append(user(ANNEX))
+    provider.forgotten.add(PUMP)
+    send(key, said, context_management={"edits": [EDITS]})
+    return said
+
+
+def test_page_names_what_the_summary_of_the_provider_lacks(client, key, provider):
+    compact(key, provider)
+    page = show(client)
+    assert "In place of messages #1–#3" in page
+    assert "QX-4471" in page
+    assert ANNEX in page
+    details = page.partition('<details class="dropped">')[2].partition("</details>")[0]
+    assert "QX-4471" in details
+    assert "8450" not in details
+
+
+def test_summary_is_erased_with_a_message_that_it_covers(client, key, provider):
+    compact(key, provider)
+    actions.delete_message(Conversation.objects.get(), 3)
+    assert ProviderSummary.objects.get().block == ""
+    page = show(client)
+    assert "It was erased with a message that it covered." in page
+    assert "8450" not in page
+
+
+def test_opaque_summary_is_readable_only_by_the_provider(client, key, provider):
+    said = [user(PUMP)]
+    answer = send(key, said, "/v1/responses")
+    send(key, [*said, *answer["output"]], "/v1/responses/compact")
+    page = show(client)
+    assert "Readable only by the provider." in page
+    assert "40 tokens" in page
+
+
+def test_page_notes_iterations_that_do_not_sum(client, key, provider):
+    provider.extra_tokens = 7
+    compact(key, provider)
+    assert "The sum of all iterations was charged." in show(client)
+    assert "was charged" not in show(client, reply=2)
+
+
+def test_page_notes_a_summary_that_the_client_changed(client, key, provider):
+    said = compact(key, provider)
+    send(key, [*said, user("And now?")])
+    assert "not as the provider sent" not in show(client)
+    said[-1]["content"][0]["signature"] = "forged"
+    assert send(key, [*said, user("And then?")])["type"] == "error"
+    assert "is not as the provider sent it." in show(client)
+
+
+def test_page_counts_messages_that_only_another_provider_can_read(
+    client, key, provider
+):
+    said = compact(key, provider)
+    reply = said[-1]["content"][-1]["text"]
+    # Its own client can't take the summary along.
+    later = [{"role": "assistant", "content": reply}, user("And the pump?")]
+    send(key, later, "/v1/responses", model="gpt")
+    assert Conversation.objects.count() == 1
+    page = show(client)
+    assert "3 messages were only in the summary that messages made" in page
+    assert "only in the summary" not in show(client, reply=4)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": "claude-2"}, "another model, or another speed"),
+        ({"system": "Be long."}, "the instructions have changed"),
+        ({"tools": []}, "the list of tools has changed"),
+    ],
+)
+def test_causes_of_provider_and_site_stand_together(
+    client, key, provider, change, words
+):
+    same = {"system": "Be brief.", "tools": [{"name": "look", "input_schema": {}}]}
+    said = [user(PUMP)]
+    first = send(key, said, **same, diagnostics={"previous_message_id": None})
+    assert "cache ends" not in show(client)
+    said.append(user(ANNEX))
+    named = {"diagnostics": {"previous_message_id": first["id"]}}
+    send(key, said, **same, **named)
+    assert "cache ends" not in show(client)
+    said.append(user("And now?"))
+    send(key, said, **{**same, **change}, **named)
+    page = show(client)
+    assert f"The provider says: {words}." in page
+    assert f"This site finds: {words}." in page
+    assert DISPUTE not in page
+
+
+def test_disagreements_are_marked(client, key, provider, monkeypatch):
+    said = [user(PUMP)]
+    first = send(key, said, system="Be brief.")
+    said.append(user(ANNEX))
+    named = {"diagnostics": {"previous_message_id": first["id"]}}
+    find = "tests.fakes.compacting.find_reason"
+    monkeypatch.setattr(find, lambda *bodies: "messages_changed")
+    send(key, said, system="Be long.", **named)
+    page = show(client)
+    assert "The provider says: earlier messages have changed." in page
+    assert "This site finds: the instructions have changed." in page
+    assert DISPUTE in page
+    # Without an answer, there is nothing to disagree with.
+    monkeypatch.setattr(find, lambda *bodies: "unavailable")
+    named = {"diagnostics": {"previous_message_id": "msg_unknown"}}
+    send(key, [*said, user("And now?")], system="Be long.", **named)
+    page = show(client)
+    assert "it does not know the reply to compare with" in page
+    assert DISPUTE not in page
