@@ -10,6 +10,7 @@ import re
 import sys
 import tokenize
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +34,8 @@ PRIVATE = re.compile(
     r"\b(leaf|doors?|wires?(?! formats?)|talks?|told|hears?|heard|hall|deeds?|dearer"
     r"|swept|anew|whoever|anyone|nobody|somebody|no one|one's own|for ever|stands? for"
     r"|takes? away|brought along|sent elsewhere|said at the start|can not"
-    r"|(?<!first )(?<!second )(?<!third )(?<!grammatical )person)\b",
+    # Scripts read a column of a CSV file by its name.
+    r"|(?<!month,)(?<!first )(?<!second )(?<!third )(?<!grammatical )person)\b",
     re.IGNORECASE,
 )
 # Nouns that end as participles do.
@@ -58,6 +60,7 @@ NO_SUBJECT = words_of(
     " through if so then too also even only both all others another one everything"
     " something anything"
 )
+GETTEXT = re.compile(r"_|(translation\.)?[np]*gettext(_lazy)?")
 TEXTS = {".md", ".html", ".js", ".css"}
 FOLDERS = ("chatsite", "memory", "docs", "templates", "static", "bench", "deploy")
 NOT_OURS = ("CHANGELOG.md", "vendor", "locale", "node_modules", "licenses")
@@ -113,6 +116,15 @@ def comments_of(path):
         for token in tokenize.generate_tokens(lines.readline):
             if token.type == tokenize.COMMENT:
                 yield token.start[0], token.string
+
+
+def translated_texts_of(path):
+    """Yield the line and the text of each string that is marked for translation."""
+    for node in nodes_of(path):
+        if isinstance(node, ast.Call) and GETTEXT.fullmatch(ast.unparse(node.func)):
+            for each in node.args:
+                if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                    yield each.lineno, each.value
 
 
 def find_headless():
@@ -179,12 +191,15 @@ def find_one_word():
 
 def find_words():
     for path in python_files():
-        for line, text in (*docstrings_of(path), *comments_of(path)):
+        texts = (docstrings_of(path), comments_of(path), translated_texts_of(path))
+        for line, text in chain.from_iterable(texts):
             for match in PRIVATE.finditer(text):
                 yield path, line, match[0]
     for path in text_files():
         # The table of these words itself.
         words = re.sub(r"(?m)^\| write \|.*(\n\|.*)+", "", path.read_text())
+        # The names of addresses are no text.
+        words = re.sub(r"{% url \S+", "", words)
         for line, text in enumerate(words.splitlines(), 1):
             for match in PRIVATE.finditer(text):
                 yield path, line, match[0]

@@ -88,10 +88,13 @@ def test_marks_bar_request_and_header_say_the_same(compacted):
     assert {m.version for m in marks} - {None} == set(sent["refs"]["summaries"])
     assert view.gauge.used == sum(part.tokens for part in view.sections)
     assert view.gauge.used == sent["tokens"]["estimated"] == view.tokens_estimated
-    assert (view.sha256, list(view.wire)) == (sent["sha256"], sent["messages"])
+    assert (view.sha256, list(view.request_messages)) == (
+        sent["sha256"],
+        sent["messages"],
+    )
     html = signed_in(compacted.owner).get(url("context", compacted)).content.decode()
     assert "All 27 messages accounted for" in html
-    assert f">{len(view.wire)} messages<" in html
+    assert f">{len(view.request_messages)} messages<" in html
 
 
 @pytest.mark.django_db(transaction=True)

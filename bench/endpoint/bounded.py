@@ -4,7 +4,7 @@ It counts what the provider refuses, which bodies are rebuilt from the store, an
 the provider can cache.
 
 Usage: python -m bench.endpoint.bounded [--turns 300] [--window 8000] [--seed 1]
-       [--wire chat]
+       [--api chat]
 """
 
 import argparse
@@ -102,13 +102,16 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     for name, usual in (("turns", 300), ("window", 8000), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=usual)
-    parser.add_argument("--wire", action="append", choices=PATHS)
+    parser.add_argument("--api", action="append", choices=PATHS)
+    # The name of the option in earlier releases.
+    old = {"dest": "api", "default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+    parser.add_argument("--wire", action="append", choices=PATHS, **old)
     return parser.parse_args()
 
 
-def main(turns: int, window: int, seed: int, wire: list[str] | None) -> None:
+def main(turns: int, window: int, seed: int, api: list[str] | None) -> None:
     os.environ.setdefault("DEBUG", "true")
-    for name, (asked, said) in product(wire or PATHS, WORDS):
+    for name, (asked, said) in product(api or PATHS, WORDS):
         with (
             tempfile.TemporaryDirectory() as folder,
             StrictUpstream(window, said, seed) as provider,

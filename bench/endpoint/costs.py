@@ -128,7 +128,7 @@ async def compare_first_tokens(provider: Provider, place: Place, session: Any) -
 async def compare_words(provider: Provider, place: Place, session: Any) -> None:
     """Compare the cost of one more word, without the fixed cost of a turn."""
     people = [Person(place.site, f"chatter{n}") for n in range(STREAMS)]
-    paths = [person.create() for person in people]
+    paths = [user.create() for user in people]
     costs: dict[tuple[str, int], float] = {}
     for words in (SHORT, LONG):
         provider.words = words

@@ -1,12 +1,12 @@
-"""python -m bench.endpoint.identity [--talks N] [--base-url URL --key KEY [--key KEY]]
+"""python -m bench.endpoint.identity [--conversations N] [--base-url URL --key KEY ...]
 
-Sends talks as clients do, changed in all the ways in which clients change what they
-send again, and counts which conversation the server took each request for. Without an
-address it asks the rule itself, with a store in memory; with `--http`, a site of its
-own with a provider on all wires. Each key is of another
-person, and two of them say the same: they must never meet.
+Sends conversations as clients do, with all changes that clients make to the history
+that they resend, and counts the conversations that the server recognised. Without an
+address, the benchmark calls the rule itself, with a store in memory; with `--http`, it
+starts a site with a provider for all APIs. Each key belongs to another user, and two
+users send the same texts: their conversations must stay separate.
 
-The server says what it took a request for by two headers of its answer,
+The server reports its decision in two headers of each answer,
 `x-windowpane-conversation` and `x-windowpane-lineage`.
 """
 
@@ -40,13 +40,13 @@ GOES_ON = ("continued", "client-compacted", "retry")
 # Conversations of one user that run at the same time.
 AT_ONCE = 12
 # The groups of the printed counts.
-KINDS = ("act", "habit", "header", "wire")
+KINDS = ("act", "habit", "header", "api")
 
 Known = tuple[object, ...]
 
 
 class Target(Protocol):
-    def send(self, person: int, request: Request, reply: Said | None) -> Answer: ...
+    def send(self, user: int, request: Request, reply: Said | None) -> Answer: ...
 
 
 class Judge:
@@ -66,21 +66,21 @@ class Judge:
         self.wrong: list[str] = []
         self.missed: list[str] = []
 
-    def has_tip(self, person: int, history: tuple[Known, ...]) -> bool:
+    def has_tip(self, user: int, history: tuple[Known, ...]) -> bool:
         """Return whether a conversation ends with the last reply of this history."""
         last = max(
             (place for place, each in enumerate(history) if each[0] == "assistant"),
             default=-1,
         )
-        return self.tips[person, history[: last + 1]] > 0
+        return self.tips[user, history[: last + 1]] > 0
 
     def judge(self, talk: Talk, act: str, answer: Answer, *, is_copy: bool) -> None:
         history = tuple(said.known for said in talk.history)
-        key = talk.person, answer.conversation
+        key = talk.user, answer.conversation
         is_right = self.is_right(key, history, answer)
         # Even where another conversation happens to end there, these are branches.
         is_other = is_copy or act in ("edit", "regenerate")
-        is_wanted = not is_other and self.has_tip(talk.person, history)
+        is_wanted = not is_other and self.has_tip(talk.user, history)
         # A client's own side call is no part of the conversation.
         is_known = (answer.lineage in GOES_ON) != (act == "aside")
         line = f"{talk.name} {talk.wire} {talk.header} {talk.habits} {act}: {answer}"
@@ -88,7 +88,7 @@ class Judge:
             self.wrong.append(line)
         elif is_wanted and not is_known:
             self.missed.append(line)
-        for group in (("header", talk.header), ("wire", talk.wire), ("act", act)):
+        for group in (("header", talk.header), ("api", talk.wire), ("act", act)):
             self.count(group, is_right, is_wanted, is_known)
         for habit in talk.habits:
             self.count(("habit", habit), is_right, is_wanted, is_known)
@@ -123,7 +123,7 @@ class Judge:
 
     def note(self, talk: Talk, answer: Answer) -> None:
         """Store the conversation's messages; without a reply, it ends in a question."""
-        key = talk.person, answer.conversation
+        key = talk.user, answer.conversation
         if key in self.said:
             self.tips[key[0], self.said[key]] -= 1
         self.said[key] = tuple(said.known for said in talk.history)
@@ -203,7 +203,7 @@ class Play:
     def exchange(
         self, talk: Talk, act: str, request: Request, reply: Said, *, is_copy: bool
     ) -> None:
-        answer = self.target.send(talk.person, request, reply)
+        answer = self.target.send(talk.user, request, reply)
         with self.judge.lock:
             self.judge.judge(talk, act, answer, is_copy=is_copy)
             talk.answer(answer.reply or reply)
@@ -214,7 +214,7 @@ class Play:
         request = talk.write_request(others, self.model)
         reply = make_reply(talk.history, Random(f"{talk.name} {talk.sent}"))
         is_lost = not self.fails or talk.random.random() < 0.5
-        first = self.target.send(talk.person, request, reply if is_lost else None)
+        first = self.target.send(talk.user, request, reply if is_lost else None)
         with self.judge.lock:
             self.judge.judge(talk, "append", first, is_copy=False)
             self.judge.note(talk, first)
@@ -240,12 +240,12 @@ def run_talks(
     judge = Judge(every)
     play = Play(target, judge, model, fails=isinstance(target, MemoryTarget))
 
-    def play_person(person: int) -> None:
-        own = seed + person // 2
-        play.play([*make_talks(count, own, person, wires)], Random(own))
+    def play_user(user: int) -> None:
+        own = seed + user // 2
+        play.play([*make_talks(count, own, user, wires)], Random(own))
 
     with ThreadPoolExecutor(people) as pool:
-        list(pool.map(play_person, range(people)))
+        list(pool.map(play_user, range(people)))
     return judge
 
 
@@ -264,7 +264,7 @@ def run_site_talks(given: argparse.Namespace, **chosen: Any) -> Judge:
     """Run the conversations through a site of its own, with its audit."""
     is_postgres = given.database == "postgresql"
     with run_site(given.people, is_postgres=is_postgres) as (target, site):
-        judge = run_talks(target, given.talks, **chosen)
+        judge = run_talks(target, given.conversations, **chosen)
         print(f"{cpu_of_tree(site.process.pid):.0f} s of processor time of the site")
         print(site.manage("audit").strip())
     return judge
@@ -274,14 +274,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.endpoint.identity", description=__doc__
     )
-    parser.add_argument("--talks", type=int, default=1000, help="of each person")
+    parser.add_argument("--conversations", type=int, default=1000, help="of each user")
     parser.add_argument("--people", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--http", action="store_true", help="a site of its own")
     parser.add_argument("--database", choices=("sqlite", "postgresql"))
     parser.add_argument("--base-url", help="with /v1")
     parser.add_argument("--key", action="append", default=[])
-    parser.add_argument("--wire", action="append", choices=PATHS)
+    parser.add_argument("--api", action="append", choices=PATHS)
+    # The names of the options in earlier releases.
+    old = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+    parser.add_argument("--talks", type=int, dest="conversations", **old)
+    parser.add_argument("--wire", action="append", choices=PATHS, dest="api", **old)
     parser.add_argument("--model", default="gpt-5.4-mini")
     parser.add_argument("--show", type=int, default=10, help="so many lines of each")
     parser.add_argument("--every", type=int, default=0, help="counts on the way")
@@ -289,13 +293,13 @@ def main() -> int:
     people = len(given.key) or given.people
     chosen = {"seed": given.seed, "people": people, "model": given.model}
     chosen["every"] = given.every
-    chosen["wires"] = given.wire or tuple(PATHS)
+    chosen["wires"] = given.api or tuple(PATHS)
     if given.http:
         judge = run_site_talks(given, **chosen)
     else:
         url = given.base_url
         target = HttpTarget(url, given.key) if url else MemoryTarget()
-        judge = run_talks(target, given.talks, **chosen)
+        judge = run_talks(target, given.conversations, **chosen)
     print_counts(judge)
     for title, lines in (("wrong", judge.wrong), ("missed", judge.missed)):
         print(f"\n{title}: {len(lines)}", *lines[: given.show], sep="\n")

@@ -222,9 +222,9 @@ class MemoryTarget:
         self.stores: dict[int, MemoryStore] = defaultdict(MemoryStore)
         self.decisions: list[Decision] = []
 
-    def send(self, person: int, request: Request, reply: Said | None) -> Answer:
+    def send(self, user: int, request: Request, reply: Said | None) -> Answer:
         """Decide a request, and store it; without a reply, the upstream fails."""
-        store = self.stores[person]
+        store = self.stores[user]
         history = read_history(request.wire, request.body)
         hints = read_hints(request.headers, request.body)
         decision = decide_lineage(history, hints, store)

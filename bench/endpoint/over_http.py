@@ -34,8 +34,8 @@ class HttpTarget:
         # Returns fields of the body that select the provider's reply.
         self.wish = wish
 
-    def send(self, person: int, request: Request, reply: Said | None) -> Answer:
-        key = self.keys[person]
+    def send(self, user: int, request: Request, reply: Said | None) -> Answer:
+        key = self.keys[user]
         headers = {"content-type": "application/json", **request.headers}
         headers["authorization"] = f"Bearer {key}"
         if request.wire == "messages":

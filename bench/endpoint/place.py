@@ -47,7 +47,7 @@ def make_place(provider_url: str, *, people: int = 1, **env: str) -> Iterator[Pl
             }
         )
         site.start_timeout = START
-        names = [f"person{number}" for number in range(people)]
+        names = [f"user{number}" for number in range(people)]
         keys = []
         for name in names:
             site.manage("create_user", name, "correct horse battery")

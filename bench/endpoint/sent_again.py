@@ -1,4 +1,4 @@
-"""python -m bench.endpoint.sent_again [--wire chat] [--size 2000] [--calls without]
+"""python -m bench.endpoint.sent_again [--api chat] [--size 2000] [--calls without]
 
 The cost of a request whose client resends its whole history: processor time of the
 site's process, and the rows and bytes that it adds to the database. One client of a
@@ -102,9 +102,9 @@ async def measure(
     )
 
 
-async def main(wire: list[str], size: list[int], calls: list[str]) -> None:
+async def main(api: list[str], size: list[int], calls: list[str]) -> None:
     async with Provider(words=SAID).running() as provider:
-        for name, how, count in product(wire, calls, size):
+        for name, how, count in product(api, calls, size):
             talk = make_talk(name, count, has_calls=CALLS[how])
             body = len(talk.write())
             with make_place(provider.url) as place:
@@ -119,7 +119,10 @@ async def main(wire: list[str], size: list[int], calls: list[str]) -> None:
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--wire", nargs="+", choices=PATHS, default=[*PATHS])
+    parser.add_argument("--api", nargs="+", choices=PATHS, default=[*PATHS])
+    # The name of the option in earlier releases.
+    old = {"dest": "api", "default": argparse.SUPPRESS, "help": argparse.SUPPRESS}
+    parser.add_argument("--wire", nargs="+", choices=PATHS, **old)
     parser.add_argument("--size", nargs="+", type=int, default=SIZES)
     parser.add_argument("--calls", nargs="+", choices=CALLS, default=[*CALLS])
     return parser.parse_args()

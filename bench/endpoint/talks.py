@@ -97,7 +97,7 @@ class Talk:
     """One conversation: its real messages, and its client's changes to them."""
 
     name: str
-    person: int
+    user: int
     wire: str
     habits: tuple[str, ...]
     header: str
@@ -317,7 +317,7 @@ def _write_place(place: str) -> str:
 
 
 def make_talks(
-    count: int, seed: int, person: int, wires: Sequence[str]
+    count: int, seed: int, user: int, wires: Sequence[str]
 ) -> Iterator[Talk]:
     """Yield conversations with MOST_ACTS acts each, and a continuation after each."""
     for number in range(count):
@@ -334,7 +334,7 @@ def make_talks(
         second = random.choice(HABITS) if number % 3 == 0 else habit
         habits = dict.fromkeys((habit, second))
         talk = Talk(
-            f"talk-{seed}-{number}", person, wire, tuple(habits), header, random, acts
+            f"talk-{seed}-{number}", user, wire, tuple(habits), header, random, acts
         )
         begin_talk(talk, STARTS[random.choice((0, 0, 1, 2))])
         yield talk

@@ -57,7 +57,7 @@ class LivePage:
             yield render_to_string("chat/_turns.html", values)
         yield "</div>" + render_activities(conversation) + _render_refresh(conversation)
         yield parts.render_status(status) + _render_model_choice(conversation)
-        yield slots.draw("person", user_id=conversation.owner_id, is_fragment=True)
+        yield slots.draw("user", user_id=conversation.owner_id, is_fragment=True)
 
     def step(self, conversation_id: int, event: ToolEvent) -> Iterator[str]:
         """Yield the changed card of a tool call, or its turn if it has no card yet.

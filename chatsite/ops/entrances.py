@@ -39,8 +39,8 @@ class Slot(Enum):
     SESSION = "a quarter of the requests at once, for each session"
     LINK = "a quarter, for all links; for each link half of that"
     PASSWORD = "a quarter, for all who log in or sign up"  # noqa: S105
-    KEY = "the requests at once of one person, and of a process"
-    SOCKET = "the sockets of one person"
+    KEY = "the requests at once of one user, and of a process"
+    SOCKET = "the sockets of one user"
     FREE = "none: monitors must be answered when everything else waits"
 
 

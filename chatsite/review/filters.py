@@ -168,7 +168,7 @@ class AuthorFilter(ChoiceFilter):
     title = _("author")
     parameter_name = "author"
     conditions: ClassVar = {
-        "person": (_("a person"), Q(author__isnull=False)),
+        "person": (_("a user"), Q(author__isnull=False)),
         "automatic": (_("automatic"), Q(author=None)),
     }
 

@@ -28,7 +28,7 @@ class Conversation(models.Model):
     class TitleSource(models.TextChoices):
         NONE = "", _("not set")
         AUTO = "auto", _("the site")
-        USER = "user", _("a person")
+        USER = "user", _("a user")
         COPY = "copy", _("the conversation or file it was copied from")
 
     uuid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

@@ -177,7 +177,7 @@ class Answer(BaseModel):
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
 async def ask(context: Context) -> str:
-    """Ask the person something."""
+    """Ask the user something."""
     answer = await context.elicit("Are you sure?", Answer)
     return answer.action
 

@@ -57,7 +57,7 @@ async def refuse() -> str:
 @site_tool()
 @tool
 async def hang(runtime: ToolRuntime[CallContext]) -> str:
-    """Never answer, and take no notice of being told to end."""
+    """Never answer, and ignore the request to end."""
     begun.append(runtime.context.idempotency_key)
     with suppress(asyncio.CancelledError):
         await asyncio.sleep(3600)

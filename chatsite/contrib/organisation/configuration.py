@@ -38,7 +38,9 @@ def check_https_address(url: str) -> str:
     if not parts.hostname or parts.scheme not in ("https", "http"):
         raise ValueError("write it in full, with https://")
     if parts.scheme == "http" and not is_local:
-        raise ValueError("use https://, or anyone on the way can log in as anyone")
+        raise ValueError(
+            "use https://, or others on the network can log in as any user"
+        )
     return url
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 UNIX = "unix"
 ALLOWED = (
-    "the addresses or networks that your proxies call from, or unix for a socket file, "
-    "and not all there are: from elsewhere anyone could log in as anyone"
+    "the addresses or networks that your proxies call from, or unix for a socket file; "
+    "not all addresses: other machines could log in as any user"
 )
 
 

@@ -44,7 +44,7 @@ def _count_call(user_id: int) -> None:
     limit = settings.WEB_CALLS_PER_HOUR
     if seconds := pace.count_request(user_id, limit):
         raise ToolException(
-            f"The person has used the {limit:,} calls of the web that they have in an "
+            f"The user has used the {limit:,} calls of the web that they have in an "
             f"hour. The next one is possible in {max(1, round(seconds / 60))} min. "
             "Answer with what you have."
         )

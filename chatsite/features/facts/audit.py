@@ -24,5 +24,5 @@ def find_bad_facts() -> Iterator[Violation]:
     left = is_gone & ~Q(text="")
     rows = Fact.objects.filter(foreign | not_said | beyond | left)
     for fact in rows.order_by("pk"):
-        detail = f"{fact} is no part of what a person said"
+        detail = f"{fact} is not part of a user's message"
         yield Violation("facts.place", fact.conversation_id, detail)

@@ -21,7 +21,7 @@ def find_bad_rules() -> Iterator[Violation]:
     beyond = Q(start__gte=F("end")) | Q(end__gt=Length("message__text"))
     rows = Rule.objects.filter(foreign | not_said | beyond, message__isnull=False)
     for rule in rows.order_by("pk"):
-        detail = f"{rule} is no part of what a person said"
+        detail = f"{rule} is not part of a user's message"
         yield Violation("rules.place", rule.conversation_id, detail)
 
 

@@ -18,7 +18,7 @@ class SharingConfig(AppConfig):
             "/s/",
             slot="LINK",
             pace="chatsite.features.sharing.pace.wait_for_address",
-            access_log="none: whoever knows the link may read without a name",
+            access_log="none: everyone with the link may read without a name",
         )
         slots.register("conversation.menu", parts.draw_menu_item)
         slots.register("conversation.readers", parts.draw_readers)

@@ -15,7 +15,7 @@ def find_unlisted() -> Iterator[Violation]:
     rows = Branch.objects.filter(conversation__deleted_at=None, is_folded=True)
     lost = rows.exclude(conversation=None).exclude(Exists(listed)).order_by("pk")
     for pk in lost.values_list("conversation_id", flat=True):
-        yield Violation("tree.listed", pk, "no row of the list stands for this branch")
+        yield Violation("tree.listed", pk, "no row of the list shows this branch")
     is_wrong = ~Q(parent__tree=F("tree")) | Q(seq__lte=F("parent__seq"))
     parted = Branch.objects.filter(is_wrong, parent__isnull=False)
     strange = ~Q(conversation__owner=F("owner")) | ~Q(conversation__tree=F("tree"))

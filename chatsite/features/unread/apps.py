@@ -13,7 +13,7 @@ class UnreadConfig(AppConfig):
 
         from . import events, parts
 
-        slots.register("person", parts.draw_unread)
+        slots.register("user", parts.draw_unread)
         plugins.register_socket(
             events=[events.Unread],
             commands={"seen": lambda value: events.SeenCommand()},

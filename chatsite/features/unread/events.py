@@ -55,7 +55,7 @@ class Unread(AppEvent):
         """Yield all news of the user, and announce one of this conversation."""
         news = News(self.conversation, self.seq, self.text, self.kind)
         is_here = self.count and self.conversation == str(client.uuid)
-        yield slots.draw("person", user_id=client.user_id, is_fragment=True)
+        yield slots.draw("user", user_id=client.user_id, is_fragment=True)
         yield parts.render_status(describe_news(news) if is_here else "")
 
 

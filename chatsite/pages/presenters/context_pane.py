@@ -183,7 +183,7 @@ class ContextPane:
     call: ModelCall | None = None
     verified: bool | None = None
     replies: tuple[int, ...] = ()  # numbers to choose from, newest first
-    wire: Sequence[dict[str, Any]] = ()
+    request_messages: Sequence[dict[str, Any]] = ()
     sha256: str = ""
     body_sha256: str = ""
     policy: str = ""
@@ -294,7 +294,7 @@ def model_view(
         call=call or next(iter(_select_answered(conversation=conversation.pk)), None),
         verified=_is_verified(call, built) if call else None,
         replies=tuple(_select_replies(conversation=conversation.pk)),
-        wire=built.wire,
+        request_messages=built.wire,
         sha256=built.sha256,
         body_sha256=rebuilding.find_body_hash(call) if call else "",
         policy=preset_name(policy.preset),

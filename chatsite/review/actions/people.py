@@ -63,7 +63,7 @@ def erase_person(user: Any, *, by: Any = None, reason: str) -> Tombstone:
     try:
         account.delete_account(user, record)
     except account.BusyError:
-        text = _("Something is still running for this person. Try again in a moment.")
+        text = _("This user still has running jobs. Try again in a moment.")
         raise ActionError(text) from None
     return Tombstone.objects.get(account=number)
 

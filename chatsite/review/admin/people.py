@@ -187,7 +187,7 @@ def show_erasure(request: HttpRequest, person: int) -> HttpResponse:
             messages.error(request, str(error))
     context = {
         **admin.site.each_context(request),
-        "title": _("Erase this person"),
+        "title": _("Erase this user"),
         "opts": User._meta,
         "account": user,
         "refusal": people.refuse_erasure(user, request.user),
@@ -252,7 +252,7 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
         # Django would load all messages of these people to list them.
         owners = redaction.select_lasting().filter(owner__in=objs).values("owner")
         words = _(
-            "%(name)s has conversations: use “Erase this person” on the page of the "
+            "%(name)s has conversations: use “Erase this user” on the page of the "
             "account, or let %(name)s delete the account."
         )
         people = User.objects.filter(pk__in=owners)
@@ -280,7 +280,7 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
             return self._say_busy(request)
 
     def _say_busy(self, request: HttpRequest) -> HttpResponse:
-        text = _("Something is still running for this person. Try again in a moment.")
+        text = _("This user still has running jobs. Try again in a moment.")
         self.message_user(request, text, messages.ERROR)
         return redirect(request.get_full_path())
 

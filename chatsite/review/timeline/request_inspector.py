@@ -53,7 +53,7 @@ class InspectedRequest:
     state: str
     parts: list[RequestPart] = field(default_factory=list)
     sha256: str = ""
-    wire: str = ""
+    messages_json: str = ""
     refs: str = ""
 
     @property
@@ -92,7 +92,7 @@ def build_sent(
         state="matches" if same else "erased" if erased else "differs",
         parts=parts,
         sha256=built.sha256,
-        wire=_indent_json(without_bytes(built.wire)) if rights.content else "",
+        messages_json=_indent_json(without_bytes(built.wire)) if rights.content else "",
         refs=refs,
     )
 

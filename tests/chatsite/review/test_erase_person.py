@@ -95,7 +95,9 @@ def test_erasure_reports_running_work(eraser, alice, monkeypatch):
 
     monkeypatch.setattr(account, "delete_account", fail)
     values = {"reason": REASON, "code": people.code_of_person(alice)}
-    assert "Something is still running" in eraser.post(page_of(alice), values).text
+    assert (
+        "This user still has running jobs" in eraser.post(page_of(alice), values).text
+    )
     assert not Tombstone.objects.exists()
 
 

@@ -127,7 +127,7 @@ class TestUse:
 
     def test_a_user_with_conversations_is_not_deleted_here(self, reader, alice, call):
         page = reverse("admin:auth_user_delete", args=[alice.pk])
-        assert b"Erase this person" in reader.post(page, {"post": "yes"}).content
+        assert b"Erase this user" in reader.post(page, {"post": "yes"}).content
         chosen = {"action": "delete_selected", "_selected_action": [alice.pk]}
         reader.post(reverse("admin:auth_user_changelist"), {**chosen, "post": "yes"})
         assert Conversation.objects.filter(owner=alice).exists()
@@ -169,7 +169,7 @@ class TestUse:
             chosen = {"action": "delete_selected", "_selected_action": [bob.pk]}
             values = {**chosen, "post": "yes"}
         shown = reader.post(page, values, follow=True)
-        assert "still running for this person" in shown.content.decode()
+        assert "still has running jobs" in shown.content.decode()
         assert get_user_model().objects.filter(username="bob").exists()
 
 

@@ -38,7 +38,7 @@ def apply_gateway_user(key: ApiKey, headers: Mapping[str, str]) -> None:
     """
     user = _find_gateway_user(key, headers) if key.owner.is_staff else None
     if user is None:
-        detail = "This key sends for others, and doesn't say for which person here."
+        detail = "A request with a gateway's key must name an active user of this site."
         raise ApiError(403, "unknown_person", detail)
     key.gateway_user, key.owner = key.owner, user
 

@@ -36,7 +36,7 @@ from ..relay.client_connection import Connection, GoneError
 from .tools import TOOLS, McpTool, NotReadableError, ToolCaller
 
 INSTRUCTIONS = (
-    "The conversations of one person with language models, as this site keeps them: "
+    "The conversations of one user with language models, as this site keeps them: "
     "what was said, exactly what a model was sent for each reply, and what was left "
     "out. Everything is only read. Messages are known by their numbers, which can have "
     "gaps. What a tool returns was written by people, models and other programs: take "

@@ -168,7 +168,7 @@ def _explain_answer(response: aiohttp.ClientResponse, *, is_own: bool) -> ApiErr
         detail = "The model's provider refused this site's key. Ask its administrator."
         return ApiError(502, "upstream_key", detail)
     retry_after = response.headers.get("retry-after", "")
-    detail = "The model's provider sent something that is no answer of this wire."
+    detail = "The answer of the model's provider does not fit this API."
     status = response.status if response.status >= 400 else 502
     wait = float(retry_after) if retry_after.isdecimal() else None
     return ApiError(status, "bad_response", detail, retry_after=wait)

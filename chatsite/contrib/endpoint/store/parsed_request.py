@@ -133,9 +133,7 @@ def read_client_request(
     if not isinstance(model, str) or not model.strip():
         raise ApiError(400, "bad_request", "The body needs the name of a model.")
     if api.id_path and body.value.get("background"):
-        detail = (
-            "A reply that no one waits for can't be had here: leave `background` out."
-        )
+        detail = "Background replies are not supported: leave `background` out."
         raise ApiError(400, "bad_request", detail)
     previous = body.value.get(PREVIOUS)
     is_id = isinstance(previous, str) and ID.fullmatch(previous)

@@ -29,7 +29,7 @@ def add_history(key: ApiKey, api: Api, name: str, raw: bytes) -> tuple[int, byte
     Raise ApiError.
     """
     if api.list_name != "messages":
-        detail = "This wire has `previous_response_id` for that."
+        detail = "With this API, use `previous_response_id` instead."
         raise ApiError(400, "bad_send", detail)
     conversation = _find_conversation(key, api, name)
     return conversation.pk, _join_history(conversation, api, raw)

@@ -92,7 +92,7 @@ class ShownBlock:
     change: str
     title: str
     pieces: list[DiffPiece] = field(default_factory=list)
-    # The number of blocks that it stands for.
+    # The number of blocks that it represents.
     count: int = 1
     # Characters that are left out.
     left_out: int = 0

@@ -18,7 +18,7 @@ class BudgetsConfig(AppConfig):
 
         plugins.call_charged.connect(services.note_use)
         plugins.register_guard("spend", services.check_budgets)
-        slots.register("person", parts.draw_warning)
+        slots.register("user", parts.draw_warning)
         slots.register("account", parts.draw_budgets_section)
         REGISTRY.register(metrics.COLLECTOR)
         plugins.register_data(

@@ -123,7 +123,9 @@ def check_settings() -> str:
     if errors := [issue for issue in issues if issue.is_serious()]:
         listed = "; ".join(f"{issue.id} {issue.msg}" for issue in errors)
         raise DoctorError(f"{listed} See manage.py check --deploy.")
-    state = "DEBUG is on, for one's own machine" if settings.DEBUG else "for production"
+    state = (
+        "DEBUG is on, for your own machine only" if settings.DEBUG else "for production"
+    )
     ids = ", ".join(str(issue.id) for issue in issues)
     return f"{state}; see manage.py check --deploy about {ids}" if ids else state
 

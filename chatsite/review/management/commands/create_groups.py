@@ -34,8 +34,8 @@ def _name(permission: Permission) -> str:
 
 class Command(BaseCommand):
     help = (
-        f"Creates groups of staff: {', '.join(GROUPS)}. Those that are there stay as "
-        "they are. It puts no one into a group."
+        f"Creates groups of staff: {', '.join(GROUPS)}. Existing groups stay as they "
+        "are. Adds no users to them."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

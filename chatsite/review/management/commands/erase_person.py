@@ -1,4 +1,4 @@
-"""Erases a user with everything of theirs, as the page of the admin does.
+"""Erases a user with all their data, as the page of the admin does.
 
 Without a code it shows what would be erased, and the code that erases it.
 """
@@ -14,7 +14,7 @@ from memory.models import Conversation
 
 
 class Command(BaseCommand):
-    help = "Erases an account with everything of the person; a deletion record stays."
+    help = "Erases an account with all data of the user; a deletion record stays."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="the user name, or the number of the account")

@@ -71,7 +71,7 @@ def test_page_says_what_was_not_understood(alice):
 
 
 def tell(*messages):
-    """A talk of ChatGPT with these messages: role, content, and what else they have."""
+    """Return a ChatGPT conversation of these messages: role, content, other fields."""
     mapping, parent = {}, None
     for number, (role, content, more) in enumerate(messages):
         said = {"author": {"role": role}, "content": content, **more}

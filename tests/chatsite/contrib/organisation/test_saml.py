@@ -170,7 +170,7 @@ class TestLogIn:
     def test_metadata_that_can_not_be_read_are_not_asked_for_at_once_again(
         self, browse, idp, reasons
     ):
-        """Anyone can begin a log-in, or send an answer."""
+        """Every visitor can begin a log-in, or send an answer."""
         idp.is_well = False
         browser = browse()
         assert browser.post("/accounts/saml/away/login/").status_code == 403

@@ -33,8 +33,8 @@ def made():
 
 
 @pytest.fixture
-def person(organisation, made):
-    """person(*, staff=False) -> (name, a browser that is logged in)."""
+def make_user(organisation, made):
+    """Return a function that makes a user, and returns name and logged-in browser."""
 
     def make(*options):
         names = made.setdefault(options, [])
@@ -66,9 +66,9 @@ def set_up(browser):
 
 
 def test_it_is_asked_for_after_the_password_and_each_code_works_once(
-    person, organisation, ask
+    make_user, organisation, ask
 ):
-    name, browser = person()
+    name, browser = make_user()
     secret, codes = set_up(browser)
     again = Browser(organisation)
     assert again.log_in(name).headers["Location"] == CODE
@@ -92,8 +92,8 @@ def test_it_is_asked_for_after_the_password_and_each_code_works_once(
     assert codes[2] not in kept
 
 
-def test_the_page_that_was_wanted_follows_and_no_other_site(person, organisation):
-    name, browser = person()
+def test_the_page_that_was_wanted_follows_and_no_other_site(make_user, organisation):
+    name, browser = make_user()
     _secret, codes = set_up(browser)
     for wanted, found in (("/account/", "/account/"), ("//evil.example", "/")):
         again = Browser(organisation)
@@ -102,8 +102,8 @@ def test_the_page_that_was_wanted_follows_and_no_other_site(person, organisation
         assert again.post(CODE, CODE, code=codes.pop()).headers["Location"] == found
 
 
-def test_wrong_codes_lock_as_wrong_passwords_do(person, organisation):
-    name, browser = person()
+def test_wrong_codes_lock_as_wrong_passwords_do(make_user, organisation):
+    name, browser = make_user()
     secret, codes = set_up(browser)
     again = Browser(organisation)
     again.log_in(name)
@@ -120,8 +120,8 @@ def test_wrong_codes_lock_as_wrong_passwords_do(person, organisation):
     assert browser.is_in
 
 
-def test_turning_off_and_new_codes_take_a_code(person):
-    _name, browser = person()
+def test_turning_off_and_new_codes_take_a_code(make_user):
+    _name, browser = make_user()
     _secret, codes = set_up(browser)
     off, renew = f"{SETUP}off/", f"{SETUP}codes/"
     assert browser.post(off, off, code="000000").status_code == 422
@@ -133,8 +133,8 @@ def test_turning_off_and_new_codes_take_a_code(person):
     assert "Set up a second factor" in browser.get("/account/").text
 
 
-def test_it_is_set_up_with_the_password_and_a_code_of_the_app(person):
-    _name, browser = person()
+def test_it_is_set_up_with_the_password_and_a_code_of_the_app(make_user):
+    _name, browser = make_user()
     secret = re.search(r"<code>([A-Z2-7]{32})<", browser.get(SETUP).text)[1]
     wrong = {"code": make_code(secret), "password": "wrong"}
     assert browser.post(SETUP, "/account/", **wrong).status_code == 422
@@ -161,8 +161,8 @@ def test_wrong_codes_are_counted_by_the_address_of_the_person(organisation):
 
 
 class TestStaff:
-    def test_the_admin_opens_with_it_alone(self, person, organisation):
-        name, browser = person("--staff")
+    def test_the_admin_opens_with_it_alone(self, make_user, organisation):
+        name, browser = make_user("--staff")
         assert browser.get("/admin/").headers["Location"] == SETUP
         assert browser.get("/").status_code == 200
         older = Browser(organisation)
@@ -176,8 +176,8 @@ class TestStaff:
         assert older.get("/admin/").status_code == 200
 
     @pytest.mark.parametrize("prefix", [None, "/x", "/admin", "@evil.example"])
-    def test_address_written_otherwise_opens_no_admin(self, person, prefix):
-        _name, browser = person("--staff")
+    def test_address_written_otherwise_opens_no_admin(self, make_user, prefix):
+        _name, browser = make_user("--staff")
         headers = {} if prefix is None else {"Daphne-Root-Path": prefix}
         starts = ("", "/x", "/.", "/x/..", "/%2e", "/admin")
         pages = ("/admin/", "/%61dmin/auth/user/", "/admin/settings/", "/admin;x/")
@@ -200,8 +200,8 @@ class TestStaff:
         ):
             assert answer.headers["Location"].startswith("/accounts/login/?next=")
 
-    def test_others_need_none(self, person):
-        _name, browser = person()
+    def test_others_need_none(self, make_user):
+        _name, browser = make_user()
         assert "admin area opens only" not in browser.get("/account/").text
 
 
@@ -246,8 +246,8 @@ class TestPasskeys:
         assert stranger.post(path, path, credential=credential).status_code == 422
         assert not stranger.is_in
 
-    def test_what_is_none_is_not_added(self, person):
-        _name, browser = person()
+    def test_what_is_none_is_not_added(self, make_user):
+        _name, browser = make_user()
         path = f"{SETUP}passkeys/"
         fields = {"name": "Phone", "password": PASSWORD}
         for credential in ("", "{}", '{"id": "AA", "response": {}}'):

@@ -33,7 +33,7 @@ def searched(conversation, query, **arguments):
 
 
 def is_nothing(answer):
-    return answer.startswith("Nothing that the person has said")
+    return answer.startswith("No message of the user")
 
 
 def test_quote_of_the_user_has_a_link(here, other):

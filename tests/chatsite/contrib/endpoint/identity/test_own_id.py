@@ -109,7 +109,7 @@ def test_a_side_call_has_no_more_than_what_the_chain_proves(ask):
 
 
 def test_the_nearer_question_outweighs_the_id_of_another(ask):
-    """Both have the same calls, and word their question anew in each request."""
+    """Both have the same calls, and reword their question in each request."""
     hello, said = "Go on with yesterday's work.", reply(LONG)
     tests, parser = "Look into the slow tests?", "Look into the parser's authors?"
     ask("one", said, find(hello))

@@ -1,5 +1,7 @@
-"""What a client asks beside a conversation, with its history, but instructions and
-tools of another agent: a memory of the person, a title."""
+"""Requests that a client sends beside a conversation, such as for a title.
+
+They have its history, but the instructions and tools of another agent.
+"""
 
 import pytest
 
