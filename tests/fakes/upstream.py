@@ -24,6 +24,7 @@ from typing import Any, Self
 
 from ..patience import PATIENCE
 from . import markdown, openai_rules, wires
+from .held_threads import HeldState
 from .provider_rules import Provider
 
 SUMMARY_MARK = "[windowpane:summarise]"
@@ -61,6 +62,8 @@ class Upstream:
     is_strict = True
     # Whose rules and answers it has; None: OpenAI's rules, and modes.
     provider: "Provider | None" = None
+    # What it holds of the conversations of other APIs; None: nothing.
+    held: "HeldState | None" = None
 
     def __init__(self, port: int = 0) -> None:
         self.requests: list[Request] = []
@@ -155,6 +158,10 @@ class Handler(BaseHTTPRequestHandler):
         exchange = Exchange(self, {}, request.answered)
         exchange.send_json({"object": "list", "data": models})
 
+    def do_DELETE(self) -> None:
+        request = self._record(b"{}")
+        self.upstream.held.delete(Exchange(self, {}, request.answered))
+
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         request = self._record(raw)
@@ -175,6 +182,8 @@ class Handler(BaseHTTPRequestHandler):
             with self.upstream.lock:
                 self.upstream.violations += found
             return answer_status(400, "; ".join(found)), []
+        if not in_chat and self.upstream.held:
+            return self.upstream.held.answer, []
         wanted = self.upstream.next_mode(body)
         if callable(wanted):
             return wanted, []

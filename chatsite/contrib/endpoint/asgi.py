@@ -190,6 +190,7 @@ async def send_error(send: Any, api: Api, error: ApiError) -> None:
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     if error.retry_after is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
+    headers += [(name.encode(), text.encode()) for name, text in error.headers.items()]
     body = api.write_error(error)
     headers.append((b"content-length", str(len(body)).encode()))
     start = {"type": "http.response.start", "status": error.status, "headers": headers}

@@ -45,7 +45,7 @@ def admit_compaction(key: ApiKey, request: ParsedRequest) -> None:
     Its client may hang up. Raise CommandError, and ApiError for a reply of another
     user.
     """
-    find_previous(OwnerHistory(key.owner_id), request.previous)
+    find_previous(OwnerHistory(key.owner_id), request)
     keys.check_tokens(key)
     limits.admit_summary(key.owner_id)
     charge_compaction(key, limits.ModelUse(request.model, request.tokens))
@@ -105,7 +105,7 @@ def store_compaction(key: ApiKey, request: ParsedRequest, reader: ReplyReader) -
     users = get_user_model().objects.select_for_update(no_key=True)
     users.filter(pk=key.owner_id).values("pk").first()
     known, history = OwnerHistory(key.owner_id), request.history
-    if previous := find_previous(known, request.previous):
+    if previous := find_previous(known, request):
         history = go_on_from(history, previous.chain)
     sent = history.messages
     reach = find_reach(sent, known)

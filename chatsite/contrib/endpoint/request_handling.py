@@ -33,6 +33,8 @@ from .models import ApiKey
 from .relay.client_connection import Connection, GoneError, unpack_body
 from .relay.provider_answer import fetch_count, list_own_models, list_upstream_models
 from .relay.reply_relay import ReplyRelay, SendLess
+from .store.held_state import refuse_held
+from .store.owner_history import OwnerHistory, find_previous
 from .store.parsed_request import OutgoingRequest, ParsedRequest, read_client_request
 from .store.request_store import RequestWriter, StoredRequest, store_request
 
@@ -200,8 +202,13 @@ async def relay_count(
     own = {}
     request = await for_drawing(_read_in_turn)(key, api, headers, raw)
     await check_listed(key, request)
+    if request.previous:
+        store = partial(_store, account_of_user(key.owner_id))
+        await store(partial(find_previous, OwnerHistory(key.owner_id), request))
     if mode == ApiKey.Mode.BOUND:
         from .bounding.bounds import select_unstored
+
+        refuse_held(request)
 
         account = account_of_user(key.owner_id)
         sent = await _store(account, partial(select_unstored, key, request))
@@ -317,10 +324,10 @@ async def prepare_request(
     Raise ApiError, also for a limit of the site.
     """
     run = partial(_store, account_of_user(key.owner_id))
-    # The provider has the history before an earlier reply: nothing of it can be cut.
-    if mode == ApiKey.Mode.BOUND and not request.previous:
+    if mode == ApiKey.Mode.BOUND:
         from .bounding.bounds import store_bounded
 
+        refuse_held(request)
         return await store_bounded(key, request, run)
     return await store_request(RequestWriter(key, request), run), send_nothing_less
 

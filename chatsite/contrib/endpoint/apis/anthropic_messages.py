@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
+from uuid import uuid4
 
 from django.conf import settings
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -46,11 +47,17 @@ TYPES = {
     503: "overloaded_error",
     504: "timeout_error",
 }
+# A conversation that the provider holds, and the errors by which clients know that they
+# have to send all of it again.
+THREAD = "thread"
+THREAD_CODES = ("thread_not_found", "thread_unsupported_request")
 
 
 def write_anthropic_error(error: ApiError) -> bytes:
     kind = TYPES.get(error.status, "invalid_request_error")
-    values = {"type": kind, "message": error.detail}
+    values: dict[str, Any] = {"type": kind, "message": error.detail}
+    if error.code in THREAD_CODES:
+        values["details"] = {"error_code": error.code}
     return json.dumps({"type": "error", "error": values}, ensure_ascii=False).encode()
 
 
@@ -112,6 +119,12 @@ def _list_tool_changes(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             for each in (block, *list_blocks(inner)):
                 if each.get("type") in TOOL_CHANGES:
                     yield each
+
+
+def read_previous_message(body: Mapping[str, Any]) -> Any:
+    """Return the id of the reply after which a thread continues, or ""."""
+    thread = body.get(THREAD)
+    return thread.get("previous_message_id") or "" if isinstance(thread, dict) else ""
 
 
 def list_blocks(content: object) -> Iterator[dict[str, Any]]:
@@ -269,7 +282,12 @@ async def write_anthropic_reply(
 ) -> AsyncIterator[bytes]:
     """Yield the demo model's reply as this API sends it."""
     message: dict[str, Any] = {
-        **{"id": "msg_demo", "type": "message", "role": "assistant", "model": model},
+        **{
+            "id": f"msg_{uuid4().hex}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+        },
         **{"content": [], "stop_reason": None, "stop_sequence": None},
         "usage": {"input_tokens": 0, "output_tokens": 0},
     }
@@ -310,6 +328,10 @@ API = Api(
     models_headers={"anthropic-version": "2023-06-01"},
     list_models=list_anthropic_models,
     count_path=COUNT,
+    read_previous=read_previous_message,
+    previous_field="thread.previous_message_id",
+    not_found_code=THREAD_CODES[0],
+    holds_setup=True,
     reader=AnthropicReader,
     write_error=write_anthropic_error,
     find_upstream=find_anthropic,

@@ -71,6 +71,14 @@ class Api:
     )
     # The path before the id of a stored reply; "" = none can be fetched.
     id_path: str = ""
+    # Returns the id of the reply that a body continues instead of sending the messages
+    # before it; "" = none. Then the field that names it, and the error code for an
+    # unknown one.
+    read_previous: Callable[[Body], Any] = lambda _body: ""
+    previous_field: str = ""
+    not_found_code: str = "not_found"
+    # The provider holds the system prompt and the tools with the messages.
+    holds_setup: bool = False
 
     @property
     def names_replies(self) -> bool:

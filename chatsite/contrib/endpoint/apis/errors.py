@@ -1,6 +1,7 @@
 """Refusals, in words that each API sends in its own form."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 # The HTTP statuses of the site's limits.
 STATUSES = {"rate_limited": 429, "quota": 429, "queue_full": 429, "too_long": 413}
@@ -23,6 +24,8 @@ class ApiError(Exception):
     retry_after: float | None = None
     # The field of the body that is wrong, if the API has a field for its name.
     param: str | None = None
+    # More headers of the answer.
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def refuse_key() -> ApiError:

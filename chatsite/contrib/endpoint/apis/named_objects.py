@@ -27,6 +27,7 @@ OF_TEXT = frozenset({"role", "content", "type"})
 OF_ITEMS = frozenset({"output", *OF_TOOLS})
 OF_PARTS = frozenset({"content", "file", "source"})
 LOOKED_INTO = IDS | OF_TEXT | OF_ITEMS | OF_PARTS | {"id", "skills"}
+LOOKED_INTO |= {"previous_message_id"}
 # Fields in which a tool describes its arguments: names there are not ids.
 TAKEN = frozenset(
     {
@@ -49,6 +50,8 @@ def _list_fields(api: str, body: Mapping[str, Any], first: int) -> Iterator[str]
         yield from (name for name in ("conversation", "prompt") if body.get(name))
     elif api == "messages":
         yield from _list_of_container(body.get("container"))
+        if isinstance(thread := body.get("thread"), dict):
+            yield from _list_of_spellings(thread)
     yield from _list_of_tools(body.get("tools"))
     said = body.get("input" if api == "responses" else "messages")
     for item in said[first:] if isinstance(said, list) else ():

@@ -40,6 +40,7 @@ TRIGGER = "compaction_trigger"
 UNREAD = frozenset({"reasoning", COMPACTION, TRIGGER})
 # An item given by its id alone, as the provider has it.
 REFERENCE = "item_reference"
+PREVIOUS = "previous_response_id"
 
 
 def list_items(body: Body) -> list[dict[str, Any]]:
@@ -297,6 +298,9 @@ API = Api(
     list_sent=list_items,
     take_message=lambda items, start, end: {"items": items[start:end]},
     id_path=f"{PATH}/",
+    read_previous=lambda body: body.get(PREVIOUS) or "",
+    previous_field=PREVIOUS,
+    not_found_code="previous_response_not_found",
     reader=ResponsesReader,
     write_error=write_openai_error,
     find_upstream=find_openai,

@@ -60,16 +60,25 @@ class History(NamedTuple):
     # SHA-256 of the canonical JSON of the body's tools.
     tools: str = ""
 
+    @property
+    def last_chain(self) -> bytes:
+        return self.messages[-1].chain if self.messages else self.base
 
-def read_history(wire: str, body: Mapping[str, Any]) -> History:
+
+def read_history(
+    wire: str, body: Mapping[str, Any], calls: Mapping[str, int] | None = None
+) -> History:
     """Read the history of a body of the API `chat`, `messages` or `responses`.
 
-    Raises UnreadableHistoryError.
+    Of a body that continues after a reply, `calls` are the places of that reply's calls
+    by id. Raises UnreadableHistoryError.
     """
     reader, items = WIRES[wire].Reader(), WIRES[wire].list_items(body)
+    reader.calls = {**(calls or {})}
     pauses = reader.read_on(items, 0)
     entries, leading = reader.entries, []
-    for entry in entries:
+    # After a reply, no system message is at the beginning.
+    for entry in entries if calls is None else ():
         if entry.role != "system":
             break
         leading.append(text_of_parts(entry.parts))

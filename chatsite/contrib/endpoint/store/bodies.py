@@ -24,7 +24,7 @@ READ = frozenset(
     {
         *("messages", "system", "model", "stream", "tools", "container"),
         *("input", "instructions", "previous_response_id", "conversation"),
-        *("prompt", "background"),
+        *("prompt", "background", "thread"),
     }
 )
 

@@ -89,6 +89,12 @@ class ClientTurns:
         self._new.append(turn)
         return turn
 
+    def resume_reply(self) -> None:
+        """Begin a turn with the last reply, which is resumed without a new message."""
+        if self.turn and _has_ended(self.turn):
+            self.turn = self._make_turn(self.turn.reply)
+            self.add_rows([])
+
     def find_turn(self) -> Turn:
         """Return the turn that the next reply ends: that of the last user message."""
         if self.turn is None:

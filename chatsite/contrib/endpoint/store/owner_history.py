@@ -18,7 +18,7 @@ from memory.models import Conversation, ModelCall
 from memory.sql import PreparedRows, prepared_rows
 
 from ..models import ClientConversation, ClientMessage, ClientRequest
-from .parsed_request import PREVIOUS
+from .parsed_request import ParsedRequest
 from .sent_forms import find_form
 
 OF_PLACE = (
@@ -48,18 +48,19 @@ class ServedReply(NamedTuple):
     chain: bytes
 
 
-def find_previous(known: "OwnerHistory", response_id: str) -> ServedReply | None:
+def find_previous(known: "OwnerHistory", request: ParsedRequest) -> ServedReply | None:
     """Return the reply that a body names instead of a history.
 
     Return None where it names none, or where the provider has to judge the id. Raise
     ApiError for a reply of another user, as for an unknown one.
     """
     try:
-        return known.find_reply(response_id) if response_id else None
+        return known.find_reply(request.previous) if request.previous else None
     except NotOwnedError:
-        detail = "There is no response with the id of `previous_response_id`."
-        code = "previous_response_not_found"
-        raise ApiError(404, code, detail, param=PREVIOUS) from None
+        api = request.api
+        detail = f"There is no response with the id of `{api.previous_field}`."
+        code = api.not_found_code
+        raise ApiError(404, code, detail, param=api.previous_field) from None
 
 
 class OwnerHistory:
@@ -117,7 +118,7 @@ class OwnerHistory:
         rows = ClientRequest.objects.filter(response_id=response_id)
         rows = rows.exclude(response_id="")
         found = rows.filter(owner_id=self.owner_id)
-        requests = [*found.select_related("call__message")[:2]]
+        requests = [*found.select_related("call__message", "call__conversation")[:2]]
         are_passed = settings.ENDPOINT_PROVIDER_IDS == "passed"
         if not requests and (not are_passed or rows.exists()):
             raise NotOwnedError

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from django.conf import settings
 
+from chatsite.contrib.endpoint.apis.anthropic_messages import THREAD
 from chatsite.contrib.endpoint.apis.api import ID, Api, wants_stream
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.apis.named_objects import find_named_object
@@ -24,7 +25,6 @@ from .body_cache import body_cache
 
 # A model's name, as a column has it.
 MODEL_CHARS = 100
-PREVIOUS = "previous_response_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,13 @@ class ParsedRequest:
     @property
     def previous(self) -> str:
         """The id of the earlier reply that replaces the history, or ""."""
-        return self.body.value.get(PREVIOUS) or "" if self.api.names_replies else ""
+        return self.api.read_previous(self.body.value)
+
+    @property
+    def holds_state(self) -> bool:
+        """True if the provider holds the history, or is asked to."""
+        thread = self.body.value.get(THREAD) if self.api.holds_setup else None
+        return bool(self.previous or thread)
 
     @property
     def is_compaction(self) -> bool:
@@ -135,11 +141,12 @@ def read_client_request(
     if api.id_path and body.value.get("background"):
         detail = "Background replies are not supported: leave `background` out."
         raise ApiError(400, "bad_request", detail)
-    previous = body.value.get(PREVIOUS)
-    is_id = isinstance(previous, str) and ID.fullmatch(previous)
-    if api.names_replies and previous and not is_id:
-        raise ApiError(400, "bad_request", f"`{PREVIOUS}` is no id of a response.")
-    if not history.messages:
+    previous = api.read_previous(body.value)
+    if previous and not (isinstance(previous, str) and ID.fullmatch(previous)):
+        detail = f"`{api.previous_field}` is no id of a reply."
+        raise ApiError(400, "bad_request", detail)
+    # Only a thread can be resumed without a new message.
+    if not history.messages and not (previous and api.holds_setup):
         raise ApiError(400, "bad_request", "The body needs a message to answer.")
     check_named_objects(api, body, reading.known_items)
     hints = read_hints(headers, body.value)

@@ -57,8 +57,11 @@ def _refer_sent(writer: "RequestWriter", reply_seq: int) -> dict[str, Any]:
     known = _find_rows(writer) if is_cut else find_resent_rows(writer)
     newest, window, steps = writer.turns.find_sent(reply_seq, known)
     instructions = api.read_instructions(body.value)
+    system = prompts.hash_text(instructions.encode("utf-8", "replace").decode())
+    if writer.holds_setup:
+        system = writer.previous.call.refs["system"]
     refs = {
-        "system": prompts.hash_text(instructions.encode("utf-8", "replace").decode()),
+        "system": system,
         "fence": "",
         "summaries": [],
         "pinned": [],

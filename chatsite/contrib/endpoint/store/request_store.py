@@ -27,7 +27,6 @@ from chatsite.contrib.endpoint.conversation_hooks import SOURCE
 from chatsite.contrib.endpoint.identity.deciding import decide_lineage
 from chatsite.contrib.endpoint.identity.evidence import is_question
 from chatsite.contrib.endpoint.identity.history import Message as CanonicalMessage
-from chatsite.contrib.endpoint.identity.history import go_on_from
 from chatsite.contrib.endpoint.models import ApiKey, ClientConversation, ClientMessage
 from chatsite.llm.streaming import clean_text
 from chatsite.turns import lifecycle, limits
@@ -41,6 +40,7 @@ from ..identity.decision import Decision, list_chains, stays_single
 from .bodies import SentPiece
 from .body_pieces import ConversationPieces
 from .client_turns import ClientTurns
+from .held_state import continue_history
 from .owner_history import OwnerHistory, ServedReply, find_previous
 from .parsed_request import OutgoingRequest, ParsedRequest
 from .recording import store_call
@@ -147,6 +147,11 @@ class RequestWriter:
     def messages(self) -> list[CanonicalMessage]:
         return self.history.messages
 
+    @property
+    def holds_setup(self) -> bool:
+        """True if the provider holds the system prompt and the tools."""
+        return self.previous is not None and self.request.api.holds_setup
+
     @transaction.atomic
     def store_first(self) -> StoredRequest | OversizedRequest | None:
         """Store the first batch, or all of it.
@@ -198,9 +203,8 @@ class RequestWriter:
         # limits, which is locked after that of a conversation.
         _lock_owner(pk=self.key.owner_id)
         known = OwnerHistory(self.key.owner_id, self.request.within)
-        self.previous = find_previous(known, self.request.previous)
-        if self.previous:
-            self.history = go_on_from(self.history, self.previous.chain)
+        self.previous = find_previous(known, self.request)
+        self.history = continue_history(self.request, self.previous)
         place = self.previous and self.previous.place
         decision = decide_lineage(self.history, self.request.hints, known, place)
         if self.request.within and decision.kind not in ("continued", "retry"):
@@ -400,6 +404,8 @@ class RequestWriter:
             self.of_client.length = self.decision.parent_position
             self._store_hashes([])
         self._store_rest()
+        if not self.messages:
+            self.turns.resume_reply()
         if self.bounds:
             self.sent = self.bounds.choose(self)
             if self.sent.is_too_long and self.first is None:
@@ -421,7 +427,7 @@ class RequestWriter:
             lineage=self._name_lineage(),
             reply_seq=reply_seq,
             position=self.of_client.length,
-            chain=self.messages[-1].chain,
+            chain=self.history.last_chain,
             sent=self.sent,
             title=self._suggest_title(),
             is_changed="forgotten" in self.changes
@@ -460,6 +466,8 @@ class RequestWriter:
             self.changes.append("forgotten")
         self.store_pieces(self.new_pieces)
         text = clean_text(self.request.api.read_instructions(self.request.body.value))
+        if self.holds_setup:
+            return
         if text != self.conversation.system_prompt:
             if self.decision.conversation:
                 self.changes.append("instructions")

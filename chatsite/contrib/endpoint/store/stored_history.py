@@ -101,5 +101,7 @@ def _read_history(conversation: Conversation, api: Api) -> list[dict[str, Any]]:
                 named = {"name": call["name"], "id": call["id"]}
                 reader.calls.add(tool_call_chunk(args=arguments, index=index, **named))
             history.append(reader.to_message())
+            # No API takes back the id of a message.
+            history[-1].pop("id", None)
         # A tool result without a piece came with the message after it.
     return history

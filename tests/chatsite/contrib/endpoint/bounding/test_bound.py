@@ -255,14 +255,18 @@ def test_items_go_with_the_message_that_they_belong_to():
     assert spans == [[1], [2, 3], [4], [5, 6, 7], [8, 9]]
 
 
-async def test_body_with_a_previous_response_is_sent_unchanged(key, provider):
+async def test_body_with_a_previous_response_is_refused(key, provider):
     talk = LongTalk("responses", 1)
     [call] = await play(talk, key)
     assert call.headers["x-windowpane-mode"] == "bound"
     named = json.loads(call.answer)["id"]
     body = {"model": "strict", "previous_response_id": named, "input": "And then?"}
+    sent, raw = len(provider.requests), json.dumps(body).encode()
+    call = await Call(PATHS["responses"], raw, key=key).run()
+    assert (call.status, call.headers["x-windowpane-held"]) == (400, "refused")
+    assert len(provider.requests) == sent
     provider.script(answer_in_wire)
-    call = await ask(key, json.dumps(body).encode(), PATHS["responses"])
+    call = await ask(key, raw, PATHS["responses"], x_windowpane_mode="observe")
     assert call.headers["x-windowpane-mode"] == "observe"
     assert call.headers["x-windowpane-lineage"] == "continued"
     assert provider.requests[-1].raw == call.body
