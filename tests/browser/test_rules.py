@@ -25,7 +25,7 @@ def rules(chat):
 
 
 def test_fact_is_asked_for_as_a_fact(chat):
-    """As the first suggestion of the home page has it."""
+    """The text is the first suggestion of the home page."""
     chat.say("Remember: I live in Zurich, I am a vegetarian, and my budget is 900.")
     expect(offer(chat)).to_contain_text("Remember this in this conversation?")
     offer(chat).get_by_role("button", name="Yes").click()

@@ -260,7 +260,7 @@ class People:
         variations.set_next(self.conversation, varied)
 
     def do_note_a_fact(self):
-        """Of another conversation: this one sends it along."""
+        """Confirm a fact of another conversation, which requests then include."""
         rows = self.elsewhere.messages.filter(role="user", deleted_at=None)
         message = rows.first()
         values = {"end": len(message.text), "state": Fact.State.KEPT}

@@ -147,7 +147,7 @@ def list_deltas(block):
 
 
 class OwnChatModel(BaseChatModel):
-    """The same without a server: what langchain-anthropic makes of the events."""
+    """A chat model without a server: langchain-anthropic reads the fake events."""
 
     api: object
     temperature: float | None = None

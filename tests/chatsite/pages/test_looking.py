@@ -68,7 +68,7 @@ def is_sent(conversation, text):
 
 
 def read_seen(client, conversation, seq, query):
-    """What a search says of how the model sees a message."""
+    """Return the HTML of a search result that says how the model sees the message."""
     shown = page(client, conversation, "find", q=query)
     item = shown.partition(f"#message-{seq}")[2].partition("</li>")[0]
     return item.partition('class="found-seen"')[2]

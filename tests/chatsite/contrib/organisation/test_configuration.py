@@ -169,12 +169,12 @@ class TestSaml:
         with pytest.raises(ImproperlyConfigured, match=f"corp: .*{said}"):
             read_providers(write(tmp_path, {**given, "metadata_file": str(path)}))
 
-    def test_one_of_several_is_chosen_by_its_name(self, metadata):
+    def test_entity_id_selects_one_of_several_entities(self, metadata):
         other = metadata.replace("entityID=", 'entityID="other" was=')
         both = f"<all>{metadata}{other}</all>".encode()
         assert parse_metadata(both, "other").entity_id == "other"
 
-    def test_without_its_libraries_the_start_says_what_to_install(
+    def test_start_without_the_saml_libraries_names_the_missing_lock(
         self, tmp_path, monkeypatch
     ):
         name = "chatsite.contrib.organisation.saml.metadata"
@@ -185,7 +185,7 @@ class TestSaml:
             read_providers(write(tmp_path, {**SAML, "certificates": ["MIIB"]}))
 
     @pytest.mark.parametrize("protocol", ["oidc", "saml"])
-    def test_nothing_of_it_is_loaded_where_no_provider_speaks_it(
+    def test_saml_libraries_load_only_for_saml_providers(
         self, tmp_path, certificate, protocol
     ):
         saml = {**SAML, "certificates": [certificate]}
@@ -219,7 +219,7 @@ def test_a_site_without_the_app_does_not_start_with_its_settings(name):
     assert "EXTRAS does not name organisation; add it" in done.stderr
 
 
-def test_what_earlier_releases_have_sealed_opens(settings):
+def test_values_sealed_by_earlier_releases_open(settings):
     settings.SIGNING_KEY = "a key"
     tokens = {encryption.SECRETS: OLD_CODE, encryption.TOKENS: OLD_TOKEN}
     opened = [encryption.open_sealed(*each) for each in tokens.items()]

@@ -33,7 +33,7 @@ def refused(browser, *path):
 
 
 class TestLogIn:
-    def test_it_makes_an_account_and_finds_it_again(self, browse, idp, ask):
+    def test_log_in_creates_an_account_and_reuses_it(self, browse, idp, ask):
         name = new_person(idp, email="p@example.org", email_verified=True)
         first, again = browse(), browse()
         assert first.enter().headers["Location"] == "/"
@@ -44,7 +44,7 @@ class TestLogIn:
         assert (found["email"], found["is_staff"]) == ("p@example.org", 0)
         assert found["password"].startswith("!")
 
-    def test_it_leads_back_to_the_page_that_was_wanted(self, browse, idp):
+    def test_log_in_returns_to_the_requested_page(self, browse, idp):
         browser = browse()
         page = browser.get("/accounts/login/?next=/account/").text
         assert 'name="next" value="/account/"' in page
@@ -53,10 +53,10 @@ class TestLogIn:
     @pytest.mark.parametrize(
         "there", ["https://evil.example/", "//evil.example", "/\\evil.example", "x:y"]
     )
-    def test_it_leads_to_no_other_site(self, browse, there):
+    def test_log_in_never_redirects_to_another_site(self, browse, there):
         assert browse().enter(next=there).headers["Location"] == "/"
 
-    def test_nothing_begins_by_a_link_or_a_form_of_another_site(self, browse):
+    def test_links_and_forms_of_other_sites_start_no_log_in(self, browse):
         browser = browse()
         path = "/accounts/oidc/corp/login/"
         assert browser.get(path).status_code == 405
@@ -204,9 +204,7 @@ class TestAccounts:
         assert "Bob-2" in names
         assert not [name for name in names if "<" in name or "\x00" in name]
 
-    def test_one_that_makes_no_accounts_lets_in_those_who_have_connected(
-        self, browse, idp
-    ):
+    def test_provider_without_sign_up_admits_connected_accounts(self, browse, idp):
         new_person(idp)
         stranger, bob = browse(), browse()
         back = stranger.leave("/accounts/oidc/open/login/")
@@ -238,9 +236,7 @@ class TestAccounts:
         )
         assert found == [(name,)]
 
-    def test_who_has_no_password_ends_sessions_and_the_account_by_name(
-        self, browse, idp, ask
-    ):
+    def test_users_without_password_confirm_with_their_name(self, browse, idp, ask):
         name = new_person(idp)
         browser, other = browse(), browse()
         browser.enter()
@@ -268,7 +264,7 @@ class TestGroups:
         )
         return {row[0] for row in rows}
 
-    def test_they_become_permissions_and_go_with_the_group(self, browse, idp, ask):
+    def test_groups_grant_and_remove_permissions(self, browse, idp, ask):
         name = new_person(idp, groups=["chat", "reviewers"])
         browser = browse()
         browser.enter()
@@ -293,14 +289,14 @@ class TestGroups:
         browse().enter()
         assert account(ask, name)["is_staff"]
 
-    def test_without_the_group_there_is_no_account(self, browse, idp, ask):
+    def test_users_without_a_required_group_get_no_account(self, browse, idp, ask):
         name = new_person(idp, groups=["others"])
         answer = browse().enter()
         assert answer.status_code == 403
         assert "in no group that may use this site" in answer.text
         assert account(ask, name) is None
 
-    def test_one_who_has_lost_it_is_out_and_comes_back_with_it(self, browse, idp, ask):
+    def test_lost_group_locks_the_account_until_it_returns(self, browse, idp, ask):
         name = new_person(idp)
         before = browse()
         before.enter()
@@ -311,7 +307,7 @@ class TestGroups:
         idp.claims["groups"] = ["chat"]
         assert browse().enter().status_code == 302
 
-    def test_one_whom_staff_have_deactivated_stays_out(self, browse, idp, ask):
+    def test_account_deactivated_by_staff_stays_locked(self, browse, idp, ask):
         name = new_person(idp)
         browse().enter()
         ask("UPDATE auth_user SET is_active=0 WHERE username=?", name)

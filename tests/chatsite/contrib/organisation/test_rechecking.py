@@ -63,7 +63,7 @@ def test_a_member_stays_and_is_asked_about_with_the_new_token(enter, recheck, as
     assert browser.is_in
 
 
-def test_who_loses_the_group_is_out_and_comes_back_with_it(enter, recheck, ask, idp):
+def test_lost_group_locks_the_account_until_it_returns(enter, recheck, ask, idp):
     browser, name = enter()
     idp.claims["groups"] = []
     recheck(name)
@@ -79,7 +79,7 @@ def test_who_loses_the_group_is_out_and_comes_back_with_it(enter, recheck, ask, 
     assert account(ask, name)["refresh_token"]
 
 
-def test_who_loses_a_group_of_staff_loses_what_it_gave(enter, recheck, ask, idp):
+def test_lost_staff_group_removes_its_rights(enter, recheck, ask, idp):
     browser, name = enter(groups=["chat", "reviewers"])
     assert browser.get("/admin/memory/conversation/").status_code == 200
     idp.claims["groups"] = ["chat"]
@@ -176,7 +176,7 @@ def test_a_provider_that_gives_no_token_lets_no_one_in(browse, idp):
     assert not browser.is_in
 
 
-def test_of_one_that_is_not_asked_again_no_token_is_kept(browse, ask, idp):
+def test_provider_without_recheck_stores_no_token(browse, ask, idp):
     browser, name = browse(), secrets.token_hex(4)
     idp.reset(sub=name, preferred_username=name, groups=["chat"])
     assert browser.enter("/accounts/oidc/corp/login/").status_code == 302
@@ -184,7 +184,7 @@ def test_of_one_that_is_not_asked_again_no_token_is_kept(browse, ask, idp):
     assert (found["refresh_token"], found["recheck_at"]) == ("", None)
 
 
-def test_who_disconnects_is_not_asked_about(browse, recheck, ask, idp):
+def test_disconnected_account_is_not_rechecked(browse, recheck, ask, idp):
     name = secrets.token_hex(4)
     browser, again = browse(), browse()
     idp.reset(sub=name, preferred_username="bob", groups=["chat"])

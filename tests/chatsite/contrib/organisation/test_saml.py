@@ -136,7 +136,7 @@ def account(ask, name):
 
 
 class TestLogIn:
-    def test_it_makes_an_account_and_finds_it_again(self, browse, idp, ask):
+    def test_log_in_creates_an_account_and_reuses_it(self, browse, idp, ask):
         first, again = browse(), browse()
         name = new_person(idp, mail="p@example.org")
         assert first.enter().headers["Location"] == "/"
@@ -148,17 +148,17 @@ class TestLogIn:
         assert (found["email"], found["is_staff"]) == ("p@example.org", 0)
         assert found["password"].startswith("!")
 
-    def test_it_leads_back_to_the_page_that_was_wanted(self, browse):
+    def test_log_in_returns_to_the_requested_page(self, browse):
         answer = browse().enter(next="/account/")
         assert answer.headers["Location"] == "/account/"
 
     @pytest.mark.parametrize("there", ["https://evil.example/", "//evil.example"])
-    def test_it_leads_to_no_other_site(self, browse, idp, there):
+    def test_log_in_never_redirects_to_another_site(self, browse, idp, there):
         idp.bend = {"relay": there}
         browser = browse()
         assert browser.enter(next=there).headers["Location"] == "/"
 
-    def test_what_comes_beside_the_answer_leads_nowhere(self, browse, idp):
+    def test_relay_state_of_the_answer_is_ignored(self, browse, idp):
         idp.bend = {"relay": "/account/"}
         assert browse().enter().headers["Location"] == "/"
 
@@ -185,7 +185,7 @@ class TestLogIn:
         browser.enter()
         assert browser.is_in
 
-    def test_nothing_begins_by_a_link_or_a_form_of_another_site(self, browse):
+    def test_links_and_forms_of_other_sites_start_no_log_in(self, browse):
         browser = browse()
         assert browser.get(BEGIN).status_code == 405
         answer = browser.session.post(browser.site.url + BEGIN, timeout=TIMEOUT)
@@ -224,12 +224,12 @@ class TestCookies:
         assert "HttpOnly; Max-Age=120; Path=/accounts/saml/saml/finish/" in cookie
         assert "SameSite=Lax" in cookie
 
-    def test_it_is_gone_afterwards(self, browse):
+    def test_cookie_is_deleted_after_the_log_in(self, browse):
         browser = browse()
         answer = browser.enter()
         assert 'saml-answer=""' in answer.headers["Set-Cookie"]
 
-    def test_one_that_the_site_has_not_made_opens_nothing(self, browse, reasons):
+    def test_forged_cookie_is_refused(self, browse, reasons):
         browser = browse()
         path = "/accounts/saml/saml/finish/"
         assert browser.get(path).status_code == 403
@@ -237,7 +237,7 @@ class TestCookies:
         assert browser.get(path).status_code == 403
         assert reasons() == ["saml_cookie"] * 2
 
-    def test_one_of_another_provider_opens_nothing(self, browse, reasons):
+    def test_cookie_of_another_provider_is_refused(self, browse, reasons):
         browser = browse()
         answer = requests.post(
             *browser.leave("/accounts/saml/fetched/login/"),
@@ -248,7 +248,7 @@ class TestCookies:
         assert browser.get("/accounts/saml/saml/finish/").status_code == 403
         assert reasons() == ["saml_cookie"]
 
-    def test_nothing_of_an_answer_is_kept_for_strangers(self, browse, ask):
+    def test_answers_of_strangers_create_no_session(self, browse, ask):
         action, form = browse().leave()
         before = ask("SELECT count(*) FROM django_session")
         for sent in (form, {"SAMLResponse": "x"}, {}):
@@ -321,7 +321,9 @@ class TestHostileAnswers:
         assert "has to begin on this site" in refused(browse()).text
 
     @pytest.mark.parametrize("signs", [(), ("response",), ("assertion",)])
-    def test_what_no_signature_covers_opens_nothing(self, browse, idp, reasons, signs):
+    def test_answer_without_a_covering_signature_is_refused(
+        self, browse, idp, reasons, signs
+    ):
         """Neither, or the part is changed that one covers."""
         victim = self.victim(browse, idp)
         idp.signs = signs
@@ -388,7 +390,7 @@ class TestHostileAnswers:
             ("whole response", "response"),
         ],
     )
-    def test_what_is_signed_is_what_is_read(self, browse, idp, reasons, how, signs):
+    def test_wrapped_assertion_is_refused(self, browse, idp, reasons, how, signs):
         victim = self.victim(browse, idp)
         idp.signs, idp.tamper = (signs,), wrap(how, victim)
         refused(browse())
@@ -469,7 +471,7 @@ class TestHostileAnswers:
             ("{other}PrefixList", "signature_prefixes"),
         ],
     )
-    def test_what_takes_long_to_check_is_refused_before(
+    def test_expensive_answer_is_refused_before_the_check(
         self, browse, idp, reasons, how, reason
     ):
         """A stranger can send it to the site as often as they like."""
@@ -584,9 +586,7 @@ class TestAccounts:
         names = [row[0] for row in ask("SELECT username FROM auth_user")]
         assert {"Bob-2", "user"} <= set(names)
 
-    def test_one_that_makes_no_accounts_lets_in_those_who_have_connected(
-        self, browse, idp, ask
-    ):
+    def test_provider_without_sign_up_admits_connected_accounts(self, browse, idp, ask):
         new_person(idp)
         there, path = "/accounts/saml/read/login/", "/account/connect/read/"
         assert "does not create one by itself" in refused(browse(), there).text
@@ -637,12 +637,12 @@ def seconds_left(ask, browser):
 class TestSessions:
     """That a provider has begun end when it says so, or after the time of the file."""
 
-    def test_it_lasts_as_others_do(self, browse, ask):
+    def test_session_lasts_as_long_as_others(self, browse, ask):
         browser = browse()
         browser.enter()
         assert seconds_left(ask, browser) > FORTNIGHT - 3_600
 
-    def test_it_ends_when_the_provider_says(self, browse, idp, ask):
+    def test_session_ends_at_the_time_of_the_provider(self, browse, idp, ask):
         """Of a new account, and of one that is known."""
         new_person(idp)
         idp.bend = {"session until": in_minutes(10)}
@@ -651,21 +651,23 @@ class TestSessions:
             assert browser.is_in
             assert seconds_left(ask, browser) <= 600
 
-    def test_it_lasts_no_longer_than_others(self, browse, idp, ask):
+    def test_session_lasts_no_longer_than_others(self, browse, idp, ask):
         idp.bend = {"session until": "2999-01-01T00:00:00Z"}
         browser = browse()
         browser.enter()
         assert seconds_left(ask, browser) <= FORTNIGHT
 
     @pytest.mark.parametrize(("minutes", "most"), [(None, 600), (60, 600), (5, 300)])
-    def test_it_ends_after_the_time_of_the_file(self, browse, idp, ask, minutes, most):
+    def test_session_ends_after_the_minutes_of_the_provider_file(
+        self, browse, idp, ask, minutes, most
+    ):
         if minutes:
             idp.bend = {"session until": in_minutes(minutes)}
         browser = browse()
         browser.enter("/accounts/saml/brief/login/")
         assert seconds_left(ask, browser) <= most
 
-    def test_it_ends_as_soon_where_a_second_factor_is_asked_for(self, browse, idp, ask):
+    def test_session_with_second_factor_ends_at_the_same_time(self, browse, idp, ask):
         alice = browse()
         alice.log_in("alice")
         new_person(idp)
@@ -693,7 +695,7 @@ class TestGroups:
         )
         return {row[0] for row in rows}
 
-    def test_they_become_permissions_and_go_with_the_group(self, browse, idp, ask):
+    def test_groups_grant_and_remove_permissions(self, browse, idp, ask):
         name = new_person(idp, groups=["chat", "reviewers"])
         browse().enter()
         assert self.rights(ask, name) == {"view_metadata", "read_content"}
@@ -703,7 +705,7 @@ class TestGroups:
         assert self.rights(ask, name) == set()
         assert not account(ask, name)["is_staff"]
 
-    def test_one_who_has_lost_it_is_out_and_comes_back_with_it(self, browse, idp, ask):
+    def test_lost_group_locks_the_account_until_it_returns(self, browse, idp, ask):
         name = new_person(idp)
         before = browse()
         before.enter()
@@ -726,7 +728,9 @@ class TestGroups:
         assert self.rights(ask, name) == {"view_metadata", "read_content"}
 
     @pytest.mark.parametrize("groups", [None, [], "reviewers"])
-    def test_without_the_group_there_is_no_account(self, browse, idp, ask, groups):
+    def test_users_without_a_required_group_get_no_account(
+        self, browse, idp, ask, groups
+    ):
         name = new_person(idp, groups=groups)
         refused(browse())
         assert account(ask, name) is None
@@ -737,7 +741,7 @@ class TestGroups:
         assert browse().enter().status_code == 302
         assert self.rights(ask, name) == {"view_metadata"}
 
-    def test_those_that_no_cookie_can_hold_are_refused(self, browse, idp, reasons):
+    def test_groups_that_exceed_the_cookie_are_refused(self, browse, idp, reasons):
         there = "/accounts/saml/many/login/"
         new_person(idp, groups=MANY[:50])
         assert browse().enter(there).status_code == 302

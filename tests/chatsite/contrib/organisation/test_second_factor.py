@@ -65,9 +65,7 @@ def set_up(browser):
     return secret, codes
 
 
-def test_it_is_asked_for_after_the_password_and_each_code_works_once(
-    make_user, organisation, ask
-):
+def test_log_in_asks_for_a_code_that_works_once(make_user, organisation, ask):
     name, browser = make_user()
     secret, codes = set_up(browser)
     again = Browser(organisation)
@@ -133,7 +131,7 @@ def test_turning_off_and_new_codes_take_a_code(make_user):
     assert "Set up a second factor" in browser.get("/account/").text
 
 
-def test_it_is_set_up_with_the_password_and_a_code_of_the_app(make_user):
+def test_setup_needs_the_password_and_a_code(make_user):
     _name, browser = make_user()
     secret = re.search(r"<code>([A-Z2-7]{32})<", browser.get(SETUP).text)[1]
     wrong = {"code": make_code(secret), "password": "wrong"}
@@ -200,12 +198,12 @@ class TestStaff:
         ):
             assert answer.headers["Location"].startswith("/accounts/login/?next=")
 
-    def test_others_need_none(self, make_user):
+    def test_users_who_are_not_staff_need_no_second_factor(self, make_user):
         _name, browser = make_user()
         assert "admin area opens only" not in browser.get("/account/").text
 
 
-def test_who_comes_from_a_provider_is_asked_too(browse, idp):
+def test_log_in_by_a_provider_asks_for_a_code(browse, idp):
     browser = browse()
     browser.enter()
     page = browser.get(SETUP).text
@@ -240,13 +238,13 @@ class TestPasskeys:
         ],
         ids=range(8),
     )
-    def test_what_is_none_opens_nothing(self, organisation, credential):
+    def test_invalid_passkey_is_refused_at_log_in(self, organisation, credential):
         stranger = Browser(organisation)
         path = "/accounts/passkey/"
         assert stranger.post(path, path, credential=credential).status_code == 422
         assert not stranger.is_in
 
-    def test_what_is_none_is_not_added(self, make_user):
+    def test_invalid_passkey_is_not_added(self, make_user):
         _name, browser = make_user()
         path = f"{SETUP}passkeys/"
         fields = {"name": "Phone", "password": PASSWORD}

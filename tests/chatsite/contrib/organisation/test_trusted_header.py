@@ -29,7 +29,7 @@ async def ask(client, **headers):
     return answer.status_code
 
 
-async def test_it_logs_in_who_is_named_and_out_who_is_not(alice):
+async def test_header_logs_the_named_user_in_and_others_out(alice):
     client = AsyncClient()
     answer = await client.get("/account/", headers={"Remote-User": "alice"})
     assert b"alice" in answer.content
@@ -46,7 +46,7 @@ async def test_a_new_account_has_no_password(db):
     assert not carol.is_staff
 
 
-async def test_from_elsewhere_it_is_not_read(alice, settings):
+async def test_header_from_other_addresses_is_ignored(alice, settings):
     settings.TRUSTED_USER_PROXIES = ["10.0.0.0/8", "unix"]
     said = {"remote-user": "alice", "x-forwarded-for": "10.0.0.1"}
     assert await ask(AsyncClient(), **said) == 302
@@ -60,14 +60,14 @@ async def test_from_elsewhere_it_is_not_read(alice, settings):
         ([(b"remote_user", b"root"), (b"remote-user", b"alice")], "alice"),
     ],
 )
-def test_another_spelling_is_another_header(sent, named):
+def test_header_with_underscores_is_another_header(sent, named):
     """Django would take both for the same one."""
     request = HttpRequest()
     request.scope = {"headers": sent}
     assert read_header(request) == named
 
 
-def test_two_of_them_name_no_one():
+def test_duplicate_user_header_is_rejected():
     request = HttpRequest()
     request.scope = {"headers": [(b"remote-user", b"root"), (b"remote-user", b"a")]}
     with pytest.raises(HeaderError):
@@ -106,5 +106,5 @@ async def test_a_log_in_by_password_needs_no_header(alice):
         (["proxy.example"], False),
     ],
 )
-def test_it_takes_proxies_that_are_named(proxies, is_right):
+def test_proxies_must_be_named(proxies, is_right):
     assert are_named(proxies) == is_right

@@ -36,7 +36,7 @@ async def test_redirects_are_followed_a_few_times(web):
 
 
 @pytest.mark.parametrize("path", ["huge", "endless", "bomb", "empty_blocks"])
-async def test_too_long_page_is_refused(web, settings, path):
+async def test_page_over_the_limit_is_refused(web, settings, path):
     settings.WEB_MAX_BYTES = 1_000_000
     tracemalloc.start()
     try:

@@ -90,7 +90,7 @@ def test_a_question_in_wholly_other_words_is_followed_by_its_id(target):
         assert (one.conversation, other.conversation) == ("c0", "c1")
 
 
-def test_what_was_found_for_both_is_no_sign(target):
+def test_text_found_for_both_questions_identifies_neither(target):
     """The page that is found for the second question now was found for the first."""
     shared = "A page on trains, found for both of the questions at different times."
     pages = iter((shared, "A page on boats.", shared))

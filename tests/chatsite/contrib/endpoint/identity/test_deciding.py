@@ -30,7 +30,7 @@ class TestGoingOn:
     def test_an_unknown_history_is_a_conversation(self, client):
         assert client.send(HELLO, reply("I do."), user("Go on")).lineage == "new"
 
-    def test_another_model_is_the_same_conversation(self, client):
+    def test_conversation_continues_with_another_model(self, client):
         client.send(HELLO, headers={"authorization": "Bearer one"})
         again = client.send(
             *(HELLO, YES, user("And?")),
@@ -90,7 +90,7 @@ class TestNotMerged:
         )
         assert more.conversation == other.conversation
 
-    def test_one_model_and_system_prompt_are_not_one_conversation(self, client):
+    def test_model_and_system_prompt_alone_do_not_match(self, client):
         prompt = system("You are a helpful assistant.")
         first = client.send(prompt, HELLO, answer=LONG)
         second = client.send(prompt, user("Another thing"), answer=LONG)
@@ -152,7 +152,7 @@ class TestNotMerged:
         client.send(HELLO, answer=LONG)
         assert other.send(HELLO, reply(LONG), user("And?")).lineage == "new"
 
-    def test_what_was_deleted_does_not_rise(self, client):
+    def test_deleted_conversation_is_not_continued(self, client):
         first = client.send(HELLO, answer=LONG)
         client.store.delete(first.conversation)
         again = client.send(HELLO, reply(LONG), user("And?"))
@@ -178,12 +178,12 @@ class TestBranches:
         assert client.decision.parent_position == 2
         assert client.texts("c0")[2:] == ["And Osaka?", "No."]
 
-    def test_another_reply_is_a_branch(self, client):
+    def test_changed_reply_starts_a_branch(self, client):
         self.begin(client)
         again = client.send(HELLO, reply(LONG), user("And Osaka?"), answer="Well.")
         assert (again.lineage, client.decision.parent_position) == ("branch", 3)
 
-    def test_both_replies_can_be_gone_on_with(self, client):
+    def test_branches_of_both_replies_continue(self, client):
         self.begin(client)
         asked = HELLO, reply(LONG), user("And Osaka?")
         client.send(*asked, answer="Well.")
@@ -252,7 +252,7 @@ class TestRewritten:
         more = client.send(HELLO, wrapped, user("And?"))
         assert (more.lineage, client.decision.rewritten) == ("continued", ((1, 1),))
 
-    def test_both_at_once_in_a_second_request(self, client):
+    def test_rewritten_question_and_reply_continue(self, client):
         client.send(user(f"### Context\nA city.\n{HELLO['content']}"), answer="By rail")
         wrapped = reply('<details type="reasoning">\n> Hm.\n</details>\nBy rail')
         more = client.send(HELLO, wrapped, user("And?"))
@@ -288,7 +288,7 @@ class TestRewritten:
         said = [each["content"] for each in history]
         assert [text for text in kept if text != tail["content"]] == said
 
-    def test_what_is_new_is_kept_after_what_was_changed(self, client):
+    def test_new_messages_are_kept_after_a_rewritten_one(self, client):
         client.send(HELLO, answer=LONG)
         client.send(user("Quite another question"), reply(LONG), user("And?"))
         assert client.decision.kind == "continued"
@@ -311,7 +311,7 @@ class TestClientCompaction:
         assert (more.lineage, more.conversation) == ("client-compacted", "c0")
         assert (client.decision.summary, client.decision.first_new) == (1, 3)
 
-    def test_nothing_of_the_old_transcript_is_dropped(self, client):
+    def test_compaction_keeps_the_old_transcript(self, client):
         history = self.begin(client)
         client.send(user("In short: four."), *history[-2:], user("And now?"))
         said = [each["content"] for each in history]
@@ -333,7 +333,7 @@ class TestClientCompaction:
             assert sent.conversation == "c0"
         assert client.texts("c0") == [each["content"] for each in history]
 
-    def test_what_many_have_replied_hides_nothing(self, client):
+    def test_common_replies_do_not_hide_a_compaction(self, client):
         asked = user("And how long is it to Osaka?")
         client.send(HELLO, answer=LONG)
         client.send(HELLO, reply(LONG), asked, answer="OK.")
@@ -349,7 +349,7 @@ class TestClientCompaction:
         more = client.send(user("In short: four."), user("Go on"), headers=told)
         assert (more.lineage, client.decision.summary) == ("client-compacted", 1)
 
-    def test_it_is_not_believed_where_the_id_is_everyones(self):
+    def test_compaction_header_is_ignored_with_a_shared_id(self):
         client = Client(x_claude_code_session_id="one")
         self.begin(client)
         client.send(user("Another"), answer=LONG)

@@ -75,7 +75,7 @@ def test_a_side_call_is_single_until_a_question_follows():
     assert not is_single(client, again)
 
 
-def test_another_reply_to_a_side_call_is_single():
+def test_repeated_side_call_is_single():
     client = Coder()
     client.ask("Why does it fail?", LONG)
     client.ask_beside()

@@ -58,7 +58,7 @@ class TestVectors:
             chain = hashlib.sha256(chain + digest).digest()
             assert (digest.hex(), chain.hex()) == (each["digest"], each["chain"])
 
-    def test_they_are_of_this_version(self):
+    def test_vectors_have_this_version(self):
         assert (VECTORS["version"], VECTORS["genesis"]) == (VERSION, GENESIS.hex())
         wires = {each["wire"] for v in VECTORS["histories"] for each in v["bodies"]}
         assert wires == {*WIRES}
@@ -84,16 +84,16 @@ class TestVectors:
 
 
 class TestPage:
-    def test_it_has_the_examples(self):
+    def test_page_has_the_examples(self):
         text, talk = VECTORS["histories"][0], VECTORS["histories"][2]
         shown = [VECTORS["genesis"], *(m["chain"] for m in talk["messages"])]
         shown += [text["messages"][0]["digest"]]
         assert [each for each in shown if each not in SECTION] == []
 
-    def test_it_explains_every_code(self):
+    def test_page_explains_every_code(self):
         assert [code for code in decision.WHY if f"| `{code}` |" not in SECTION] == []
 
-    def test_it_names_every_header(self):
+    def test_page_names_every_header(self):
         names = [*hints.CONVERSATION, hints.AGENT, hints.PARENT_AGENT, hints.COMPACTED]
         names += [hints.RETRIES, "idempotency-key", "prompt_cache_key"]
         assert [name for name in names if f"`{name}`" not in SECTION] == []
@@ -115,7 +115,7 @@ class TestBadBodies:
             ),
         ],
     )
-    def test_one_sentence_says_what_is_wrong(self, wire, body, said):
+    def test_error_explains_a_malformed_body(self, wire, body, said):
         with pytest.raises(UnreadableHistoryError, match=said):
             read_history(wire, body)
 

@@ -37,7 +37,7 @@ def test_notes_between_messages_move_and_the_messages_do_not():
     ]
 
 
-def test_what_is_gone_stands_where_it_was():
+def test_removed_blocks_keep_their_position():
     a = [block(n) for n in range(5)]
     b = [block(0), block(3, "Other words"), block(4), block(5)]
     assert changes(a, b) == [

@@ -149,7 +149,7 @@ def test_summaries_that_went_with_a_message_are_named(client, chat):
         ({"reply": "6", "with": "1" * 30}, "whole ones"),
     ],
 )
-def test_what_can_not_be_compared_is_said_in_a_sentence(client, chat, query, why):
+def test_page_explains_why_replies_cannot_be_compared(client, chat, query, why):
     answer = client.get(url("compare-json", chat), query)
     assert answer.status_code == 404
     assert why in answer.json()["detail"]
@@ -179,7 +179,7 @@ def test_shared_links_show_none_of_it(client, chat):
     assert "/compare/" not in page
 
 
-def test_it_takes_ten_statements_at_most(client, chat):
+def test_page_takes_ten_statements_at_most(client, chat):
     for name in ("compare", "compare-json"):
         with CaptureQueriesContext(connection) as asked:
             assert client.get(url(name, chat), {"reply": 6}).status_code == 200

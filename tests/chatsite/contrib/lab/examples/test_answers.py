@@ -46,7 +46,7 @@ def ask(client, **values):
     return client.post(reverse("examples-answers"), values)
 
 
-def test_another_model_gets_what_was_sent_and_both_stand_side_by_side(
+def test_other_model_gets_the_same_request_and_page_shows_both_replies(
     client, alice, chat, provider
 ):
     example = Example.objects.get()
@@ -72,7 +72,7 @@ def test_another_model_gets_what_was_sent_and_both_stand_side_by_side(
     assert ModelCall.objects.count() == 6
 
 
-def test_another_policy_asks_as_it_would_have(client, chat, provider, settings):
+def test_other_policy_builds_its_own_request(client, chat, provider, settings):
     settings.SUMMARY_MODEL = "ok"
     ask(client, example=Example.objects.get().pk, model="ok", preset="langgraph")
     work_off()
@@ -120,7 +120,9 @@ def test_a_model_that_is_gone_says_why(client, chat, provider):
     assert (row.text, row.error) == ("", "auth")
 
 
-def test_so_many_at_once_and_so_many_kept(client, alice, chat, provider, monkeypatch):
+def test_answers_are_limited_per_job_and_per_example(
+    client, alice, chat, provider, monkeypatch
+):
     monkeypatch.setattr(answers, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(answers, "MOST_KEPT", 1)
     for seq in (2, 4):
@@ -179,7 +181,7 @@ def test_an_answer_has_no_word_of_what_was_deleted_meanwhile(
     assert (row.text, row.error) == ("", answers.CANNOT_REBUILD)
 
 
-def test_it_is_cancelled(client, alice, chat, provider):
+def test_answers_are_cancelled(client, alice, chat, provider):
     ask(client, model="ok")
     client.post(reverse("examples-cancel"))
     assert queue.latest(answers.KIND, alice).cancel_requested_at

@@ -87,14 +87,14 @@ def chat(conversation, alice):
     return Conversation.objects.get(pk=conversation.pk)
 
 
-def test_they_are_filtered(client, chat):
+def test_export_filters_examples(client, chat):
     _, lines = download(client, label="good")
     assert [each["item"]["reply_number"] for each in lines] == [6]
     # Good as it is: what was said is what should have been.
     assert lines[0]["item"]["correction"] == lines[0]["item"]["reply"]
 
 
-def test_what_can_not_be_rebuilt_is_left_out_and_counted(client, chat):
+def test_export_skips_and_counts_requests_that_cannot_be_rebuilt(client, chat):
     client.post(memory_url("message", chat, seq=3, name="delete"), headers=HTMX)
     answer, lines = download(client)
     assert lines == []
@@ -148,7 +148,7 @@ def test_statements_do_not_grow_with_the_examples(client, alice, chat, monkeypat
     assert sizes == [3, 3, 2]
 
 
-def test_no_one_gets_those_of_others(bob, client, chat):
+def test_users_get_only_their_own_examples(bob, client, chat):
     assert download(signed_in(bob))[1] == []
     for pk in Example.objects.values_list("pk", flat=True):
         stranger = signed_in(bob)

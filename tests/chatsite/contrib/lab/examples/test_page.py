@@ -59,7 +59,7 @@ def test_a_reply_is_marked_from_its_menu_and_listed(client, conversation):
     assert violations() == []
 
 
-def test_it_is_changed_undone_and_removed(client, conversation):
+def test_mark_is_changed_undone_and_removed(client, conversation):
     mark(client, conversation)
     mark(client, conversation, label="good", correction="")
     assert Example.objects.get().label == "good"
@@ -93,7 +93,7 @@ def test_the_list_has_kinds_and_pages(client, conversation, monkeypatch):
         (99, {}, "There is no reply #99"),
     ],
 )
-def test_what_can_not_be_marked_is_said_in_a_sentence(
+def test_page_explains_why_a_message_cannot_be_marked(
     client, conversation, seq, values, why
 ):
     answer = client.post(
@@ -130,7 +130,7 @@ def test_a_person_has_so_many_and_each_is_so_long(alice, conversation, monkeypat
         services.mark_example(conversation, 2, alice, "wrong", LONG)
 
 
-def test_it_goes_with_its_reply_and_answers_with_what_they_can_quote(
+def test_examples_and_answers_are_deleted_with_quoted_messages(
     client, alice, conversation
 ):
     for seq in (2, 4):
@@ -160,7 +160,7 @@ def test_strangers_can_mark_nothing(bob, conversation):
     assert not Example.objects.exists()
 
 
-def test_they_are_in_the_download_of_the_account(alice, conversation):
+def test_account_download_has_the_examples(alice, conversation):
     services.mark_example(conversation, 4, alice, "wrong", "No idea.")
     [row] = services.describe_own(alice)
     assert (row["reply"], row["correction"]) == (4, "No idea.")

@@ -34,7 +34,7 @@ def looks():
     return list(AccessEvent.objects.order_by("pk").values_list("action", "target"))
 
 
-def test_who_may_read_marks_a_reply_and_it_is_logged(chat, staff_with):
+def test_readers_mark_replies_and_access_is_logged(chat, staff_with):
     reader = staff_with("metadata", "content")
     client = signed_in(reader)
     page = client.get(reply_page(chat)).content.decode()
@@ -52,7 +52,7 @@ def test_who_may_read_marks_a_reply_and_it_is_logged(chat, staff_with):
     assert Example.objects.get().author == chat.owner
 
 
-def test_what_can_not_be_done_is_said_on_the_page(chat, reviewer):
+def test_page_explains_refused_marks(chat, reviewer):
     answer = reviewer.post(
         reply_page(chat), {"act": "save", "label": "wrong"}, follow=True
     )
@@ -64,7 +64,7 @@ def test_what_can_not_be_done_is_said_on_the_page(chat, reviewer):
     )
 
 
-def test_without_the_right_to_read_there_are_kinds_and_no_words(chat, staff_with):
+def test_staff_without_content_right_see_labels_and_no_text(chat, staff_with):
     client = signed_in(staff_with("metadata"))
     assert client.get(reply_page(chat)).status_code == 403
     assert client.post(reply_page(chat), {"label": "good"}).status_code == 403
@@ -76,7 +76,7 @@ def test_without_the_right_to_read_there_are_kinds_and_no_words(chat, staff_with
     assert "Mark this reply" not in inspector.content.decode()
 
 
-def test_who_may_read_and_hand_over_exports_what_is_filtered(chat, staff_with):
+def test_staff_with_export_right_export_the_filtered_examples(chat, staff_with):
     client = signed_in(staff_with("metadata", "content", "export"))
     services.mark_example(chat, 2, chat.owner, "good")
     chosen = [*Example.objects.values_list("pk", flat=True)]
@@ -88,7 +88,7 @@ def test_who_may_read_and_hand_over_exports_what_is_filtered(chat, staff_with):
     assert ("export", "example") in looks()
 
 
-def test_who_may_only_read_exports_nothing(chat, reviewer):
+def test_readers_without_export_right_export_nothing(chat, reviewer):
     values = {"action": "export_evals", "_selected_action": [Example.objects.get().pk]}
     answer = reviewer.post(reverse(LIST), values, follow=True)
     assert not answer.streaming

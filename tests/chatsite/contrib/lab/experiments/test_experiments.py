@@ -107,7 +107,7 @@ def live_through(conversation, policy, texts):
 
 @played
 class TestPlaying:
-    def test_it_touches_nothing_but_its_own_row(self, start):
+    def test_experiment_changes_only_its_own_row(self, start):
         experiment = start()
         before = hash_everything()
         play(experiment)
@@ -115,7 +115,7 @@ class TestPlaying:
         assert steps_of(experiment).versions
         assert hash_everything() == before
 
-    def test_what_was_lived_and_what_is_played_are_the_same(self, alice, start):
+    def test_replay_under_the_own_policy_equals_the_conversation(self, alice, start):
         """The experiment of a conversation's own policy finds what really happened."""
         policy = {"preset": "langgraph", "recall_tokens": 200}
         texts = [FACT.format(n=n) * 40 for n in range(9)]
@@ -133,14 +133,14 @@ class TestPlaying:
             assert abs(mine.cached - theirs.cached) <= CACHE_STEP
         assert sum(turn.cached for turn in sent) > 0
 
-    def test_without_compactions_every_prompt_is_what_it_was(self, start, conversation):
+    def test_prompts_stay_the_same_without_compactions(self, start, conversation):
         experiment = play(start({"enabled": False, "recall_tokens": 0}))
         calls = conversation.model_calls.order_by("message__seq")
         sent = list(calls.values_list("tokens_estimated", flat=True))
         assert [turn.tokens for turn in steps_of(experiment).turns] == sent
         assert (experiment.requests, experiment.spent) == (0, 0)
 
-    def test_it_spends_what_it_says(self, start):
+    def test_experiment_reports_its_spending(self, start):
         experiment = play(start())
         assert experiment.requests == len(steps_of(experiment).versions) > 1
         assert experiment.spent == experiment.tokens_in + experiment.tokens_out
@@ -159,7 +159,7 @@ class TestPlaying:
         )
         assert sides["real"]["facts_nowhere"] == 0
 
-    def test_what_people_took_out_is_not_played(self, start, conversation):
+    def test_replay_skips_excluded_and_deleted_messages(self, start, conversation):
         actions.exclude_messages(conversation, [3, 4])
         actions.delete_message(conversation, 7)
         experiment = play(start())
@@ -218,7 +218,7 @@ class TestPlaying:
             steps.versions[-1].version
         ]
 
-    def test_what_is_stored_comes_back_as_it_was(self, start):
+    def test_stored_steps_survive_a_round_trip(self, start):
         steps = steps_of(play(start()))
         again = ReplaySteps.from_json(json.loads(json.dumps(steps.to_json())))
         assert again == steps
@@ -226,13 +226,13 @@ class TestPlaying:
 
 @played
 class TestBudget:
-    def test_no_request_is_sent_beyond_it(self, start, upstream):
+    def test_budget_stops_the_first_request_that_exceeds_it(self, start, upstream):
         experiment = play(start(budget=50, model="ok"))
         assert (experiment.state, experiment.error) == ("stopped", "budget")
         assert upstream.calls == []
         assert (experiment.requests, experiment.spent) == (0, 0)
 
-    def test_what_it_paid_for_is_shown(self, start):
+    def test_stopped_experiment_shows_its_part(self, start):
         whole = play(start())
         experiment = play(start(budget=whole.spent // 2 + 400))
         assert experiment.state == "stopped"
@@ -268,7 +268,7 @@ def leave(experiment, **values):
 
 class TestProcesses:
     @played
-    def test_it_goes_on_where_a_dead_process_stopped(self, start):
+    def test_experiment_continues_after_a_process_died(self, start):
         whole = play(start())
         half = play(start(budget=whole.spent // 2 + 400))
         done, spent = half.done_messages, half.spent
@@ -283,7 +283,7 @@ class TestProcesses:
         ]
 
     @played
-    def test_it_starts_again_if_its_messages_have_changed(self, start, conversation):
+    def test_experiment_starts_over_when_messages_changed(self, start, conversation):
         whole = play(start())
         half = play(start(budget=whole.spent // 2 + 400))
         leave(half, budget=100_000)
@@ -291,7 +291,7 @@ class TestProcesses:
         play(half)
         assert [turn.seq for turn in steps_of(half).turns] == list(range(3, 21, 2))
 
-    def test_who_lost_it_writes_nothing_more(self, start):
+    def test_process_that_lost_the_lease_writes_nothing(self, start):
         experiment = start()
         lost = store.claim()
         leave(experiment)
@@ -353,7 +353,9 @@ class TestProcesses:
 
 class TestCancelling:
     @played
-    def test_one_that_waits_for_its_model_ends_soon(self, start, upstream, settings):
+    def test_cancelling_ends_an_experiment_that_waits_for_its_model(
+        self, start, upstream, settings
+    ):
         settings.TURN_LEASE_SECONDS = 1.0
         experiment = start(model="hang")
         claim = store.claim()
@@ -467,7 +469,7 @@ class TestPages:
             ({"preset": "nothing"}, "valid choice"),
         ],
     )
-    def test_what_is_wrong_is_said_and_what_was_typed_stays(
+    def test_form_explains_errors_and_keeps_the_input(
         self, reviewer, lab, values, words
     ):
         typed = {**FORM, "initial_prompt": "My own words.", **values}
@@ -483,14 +485,16 @@ class TestPages:
             assert "no messages" in text.content.decode()
         assert not Experiment.objects.exists()
 
-    def test_no_more_are_taken_than_can_wait(self, reviewer, lab, start, settings):
+    def test_page_refuses_experiments_when_the_queue_is_full(
+        self, reviewer, lab, start, settings
+    ):
         for _ in range(store.MAX_QUEUED):
             start()
         assert "20 experiments are waiting" in reviewer.post(lab, FORM).content.decode()
         settings.EXPERIMENTS_AT_ONCE = 0
         assert "switched off" in reviewer.post(lab, FORM).content.decode()
 
-    def test_one_person_leaves_room_for_others(self, start, staff, bob):
+    def test_user_fills_only_a_share_of_the_queue(self, start, staff, bob):
         for _ in range(store.OWN_QUEUED):
             start()
         assert (store.full_at(staff.pk), store.full_at(bob.pk)) == (10, 0)
@@ -527,7 +531,7 @@ class TestPages:
         )
 
     @played
-    def test_what_was_said_stays_text(self, reviewer, alice, start):
+    def test_page_escapes_texts_of_messages_and_prompts(self, reviewer, alice, start):
         made = transcript.create_conversation(alice)
         for n in range(5):
             say(made, f"<script>alert({n})</script> {{{{ 7|add:7 }}}} Order A-99{n}00.")
@@ -540,7 +544,7 @@ class TestPages:
         assert "<script>alert" not in text
         assert "<b>bold" not in text
 
-    def test_those_who_may_not_read_start_and_cancel_nothing(
+    def test_staff_without_content_right_cannot_start_or_cancel(
         self, client, staff_with, lab, start
     ):
         client.force_login(staff_with("metadata", "export", "purge"))
@@ -564,7 +568,7 @@ class TestPages:
         ended = reviewer.get(self.url("experiment-progress", experiment))
         assert ended["HX-Refresh"] == "true"
 
-    def test_it_is_cancelled_from_its_page(self, reviewer, start):
+    def test_page_cancels_the_experiment(self, reviewer, start):
         experiment = start()
         reviewer.post(self.url("experiment-cancel", experiment))
         assert (
@@ -583,7 +587,7 @@ class TestPages:
 
 class TestDeletedMessages:
     @played
-    def test_what_an_experiment_wrote_about_one_goes(self, conversation, start):
+    def test_deletion_removes_summaries_of_experiments(self, conversation, start):
         experiment = play(start())
         first, *others = experiment.result["steps"]["versions"]
         actions.delete_message(conversation, first["last_seq"])
@@ -599,7 +603,7 @@ class TestDeletedMessages:
             [],
         ]
 
-    def test_one_that_runs_does_not_go_on(self, conversation, start):
+    def test_deletion_stops_running_experiments(self, conversation, start):
         experiment, claim = start(), store.claim()
         actions.delete_message(conversation, 1)
         experiment.refresh_from_db()
@@ -610,7 +614,7 @@ class TestDeletedMessages:
         assert not store.save(claim, {"versions": []}, 2)
 
     @played
-    def test_its_page_says_why_there_is_no_text(self, conversation, start, reviewer):
+    def test_page_explains_missing_text(self, conversation, start, reviewer):
         experiment = play(start())
         actions.delete_message(
             conversation, experiment.result["steps"]["versions"][-1]["last_seq"]

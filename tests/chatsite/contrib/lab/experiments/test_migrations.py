@@ -35,7 +35,7 @@ def log(row, kind, staff):
     return LogEntry.objects.create(user=staff, content_type_id=kind.pk, **values)
 
 
-def test_what_the_review_app_had_is_taken_over(migrate, conversation, staff):
+def test_migration_takes_over_rows_of_the_review_app(migrate, conversation, staff):
     older = migrate(("experiments", None), BEFORE)
     kind = ContentType.objects.get(app_label="desk", model="experiment")
     row = make(older.get_model("desk", "Experiment"), conversation, staff)
@@ -47,7 +47,7 @@ def test_what_the_review_app_had_is_taken_over(migrate, conversation, staff):
     assert Experiment.objects.get(pk=row.pk).result == {"a": "b"}
 
 
-def test_without_the_app_no_row_is_left(migrate, conversation, staff):
+def test_reverse_migration_deletes_all_rows(migrate, conversation, staff):
     make(Experiment, conversation, staff)
     migrate(("experiments", None))
     migrate()

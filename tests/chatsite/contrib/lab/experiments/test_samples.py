@@ -75,12 +75,12 @@ class TestDrawing:
         assert draw() == draw()
         assert len({tuple(draw(seed=seed)) for seed in range(20)}) > 5
 
-    def test_another_conversation_changes_one_place_at_most(self, several, alice):
+    def test_new_conversation_changes_one_draw_at_most(self, several, alice):
         before = draw(number=4)
         say(transcript.create_conversation(alice), "Hello")
         assert len({*before} - {*draw(number=4)}) <= 1
 
-    def test_it_draws_from_what_was_asked_for(self, several, alice):
+    def test_draw_applies_the_filters(self, several, alice):
         short, langgraph, old, named, gone = (each.pk for each in several[:5])
         rows = Conversation.objects.filter
         rows(pk=langgraph).update(policy=LANGGRAPH)
@@ -97,7 +97,7 @@ class TestDrawing:
         assert {*draw(number=30, days=5)} == everything - {old}
         assert draw(number=30, model="another") == [named]
 
-    def test_what_it_can_cost_covers_what_is_played(self, sample):
+    def test_sample_budget_covers_the_replays(self, sample):
         play_all()
         states = {*sample.experiments.values_list("state", flat=True)}
         assert states == {"done"}
@@ -119,7 +119,7 @@ class TestPlaying:
             assert first == second
             assert tried.summariser > first.summariser
 
-    def test_its_own_policy_earns_no_tick(self, several, staff):
+    def test_own_policy_is_never_better_than_itself(self, several, staff):
         Conversation.objects.update(policy=LANGGRAPH)
         drawn = drawing.draw_conversations(**DRAWN | {"number": 5, "least": 6})
         other = {"preset": "langgraph", "enabled": False}
@@ -133,7 +133,7 @@ class TestPlaying:
         assert table["Tokens of the summariser"][2].is_better
         assert table["Tokens of the summariser"][2].change == "-100%"
 
-    def test_others_can_start_an_experiment_meanwhile(self, sample, staff):
+    def test_sample_leaves_room_for_other_experiments(self, sample, staff):
         assert store.full_at(staff.pk) == 0
 
     def test_cancelling_ends_all_of_it(self, sample):
@@ -158,7 +158,9 @@ class TestPages:
         found = re.search(r'name="agreed" value="(\d+)"', page.content.decode())
         return page, found and found[1]
 
-    def test_it_is_estimated_and_asked_before_it_starts(self, reviewer, several, staff):
+    def test_page_estimates_and_asks_before_a_sample_starts(
+        self, reviewer, several, staff
+    ):
         assert 'name="agreed"' not in text_of(reviewer.get(reverse(ADD)))
         page, agreed = self.estimate(reviewer)
         assert "3 conversations are drawn" in text_of(page)
@@ -173,7 +175,7 @@ class TestPages:
             *made.experiments.values_list("conversation__uuid", flat=True)
         }
 
-    def test_what_has_grown_meanwhile_is_asked_again(self, reviewer, several):
+    def test_page_asks_again_when_the_estimate_grew(self, reviewer, several):
         _page, agreed = self.estimate(reviewer)
         for each in several:
             say(each, "More")
@@ -194,14 +196,14 @@ class TestPages:
             ({"form-TOTAL_FORMS": "5000"}, "Choose at most"),
         ],
     )
-    def test_what_is_wrong_is_said(self, reviewer, several, values, words):
+    def test_form_explains_errors(self, reviewer, several, values, words):
         page, agreed = self.estimate(reviewer, **values)
         assert agreed is None
         if "TOTAL_FORMS" not in str(values):
             assert words in text_of(page)
         assert not Sample.objects.exists()
 
-    def test_one_at_a_time_and_within_the_limits(
+    def test_user_runs_one_sample_within_the_limits(
         self, reviewer, sample, staff, settings, bob
     ):
         drawn = drawing.draw_conversations(**DRAWN | {"number": 2})
@@ -215,7 +217,9 @@ class TestPages:
         Allowance.objects.update_or_create(user=staff, defaults=values)
         assert "used up" in services.find_sample_refusal(staff.pk, drawn)
 
-    def test_too_many_messages_are_refused(self, several, staff, monkeypatch):
+    def test_sample_with_too_many_messages_is_refused(
+        self, several, staff, monkeypatch
+    ):
         monkeypatch.setattr(services, "MAX_MESSAGES", 20)
         drawn = drawing.draw_conversations(**DRAWN | {"number": 2, "least": 6})
         assert "more than 20 messages" in services.find_sample_refusal(staff.pk, drawn)
@@ -247,7 +251,7 @@ class TestPages:
         reviewer.post(reverse("admin:experiments_sample_cancel", args=[sample.pk]))
         assert reviewer.get(address)["HX-Refresh"] == "true"
 
-    def test_those_who_may_not_read_start_and_cancel_nothing(
+    def test_staff_without_content_right_cannot_start_or_cancel(
         self, client, staff_with, sample
     ):
         client.force_login(staff_with("metadata", "export", "purge"))
@@ -266,7 +270,7 @@ class TestPages:
         with django_assert_max_num_queries(14):
             reviewer.get(address)
 
-    def test_its_parts_are_not_in_the_lists_of_conversations(self, reviewer, sample):
+    def test_lists_of_conversations_omit_experiments_of_samples(self, reviewer, sample):
         row = sample.experiments.first()
         page = reviewer.get(reverse("experiments", args=[row.conversation_id]))
         assert f"Experiment {row.pk}" not in page.content.decode()

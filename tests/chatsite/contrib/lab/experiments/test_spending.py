@@ -43,7 +43,7 @@ def experiment(conversation, staff):
     )
 
 
-def test_none_is_started_without_tokens(used_up, staff, conversation):
+def test_experiment_is_refused_without_tokens(used_up, staff, conversation):
     path = reverse("experiments", args=[conversation.pk])
     fields = {**POLICY, "overrides": "", "budget": 50_000}
     page = signed_in(staff).post(path, fields).content.decode()
@@ -51,14 +51,14 @@ def test_none_is_started_without_tokens(used_up, staff, conversation):
     assert not Experiment.objects.exists()
 
 
-def test_one_that_runs_ends_without_tokens(experiment, used_up):
+def test_running_experiment_fails_without_tokens(experiment, used_up):
     async_to_sync(job.run)(store.claim())
     experiment.refresh_from_db()
     assert (experiment.state, experiment.error) == ("failed", "quota")
     assert used_up.calls == []
 
 
-def test_it_counts_for_who_started_it(upstream, experiment, staff):
+def test_experiment_counts_for_the_user_who_started_it(upstream, experiment, staff):
     owner = Allowance.objects.get(user=experiment.conversation.owner)
     async_to_sync(job.run)(store.claim())
     assert Allowance.objects.get(user=staff).tokens_used > 0
@@ -67,7 +67,7 @@ def test_it_counts_for_who_started_it(upstream, experiment, staff):
     assert owner.tokens_used == used
 
 
-def test_it_is_in_the_figures_of_its_day(experiment):
+def test_usage_of_the_day_includes_experiments(experiment):
     rows = QuerySet(Experiment).filter(pk=experiment.pk)
     before = read_today()
     rows.update(requests=2, tokens_in=50, tokens_out=5)

@@ -46,7 +46,7 @@ def test_few_conversations_show_nothing():
     assert (found.change, found.is_better) == (-90.0, False)
 
 
-def test_what_is_the_same_each_time_needs_no_more():
+def test_constant_results_need_the_minimum_sample():
     same = [100.0] * FEWEST
     assert judge_policy(same, same, [99.0] * FEWEST, -1).is_better
     assert not judge_policy(same, same, [101.0] * FEWEST, -1).is_better
@@ -55,7 +55,7 @@ def test_what_is_the_same_each_time_needs_no_more():
     assert not judge_policy(same, same, same, -1).is_better
 
 
-def test_one_that_gains_much_is_not_enough():
+def test_single_outlier_is_not_enough():
     """The mean gain is large, and comes from one conversation."""
     same = [100.0] * 10
     assert not judge_policy(same, same, [*[100.0] * 9, 1.0], -1).is_better

@@ -102,7 +102,7 @@ def test_unedited_it_is_the_request_that_was_sent(chat):
     assert violations() == []
 
 
-def test_it_changes_no_row_but_its_own(chat):
+def test_trial_changes_only_its_own_row(chat):
     before = hash_tables()
     for changes in (
         {"edited": 5, "text": "And the train?"},
@@ -117,7 +117,7 @@ def test_it_changes_no_row_but_its_own(chat):
     assert violations() == []
 
 
-def test_what_is_changed_is_sent_and_proved(chat):
+def test_changes_are_sent_and_verified(chat):
     cases = {
         "Lance was greeted": ({}, {"without_summaries": True}),
         "budget?\nReply": ({}, {"left_out": 3}),
@@ -181,7 +181,7 @@ def test_tools_are_offered_as_they_were_and_not_run(alice, upstream):
         (6, {"preset": "gone"}, "no such preset"),
     ],
 )
-def test_what_can_not_be_tried_is_said_in_a_sentence(chat, seq, changes, why):
+def test_error_explains_why_a_trial_is_refused(chat, seq, changes, why):
     with pytest.raises((ActionError, TextError), match=why):
         services.start_trial(chat, seq, Variation(**changes))
     assert not Trial.objects.exists()
@@ -266,7 +266,7 @@ def test_trial_of_dead_processes_is_interrupted(chat, settings):
     assert (ended.state, ended.error) == ("interrupted", "interrupted")
 
 
-def test_it_is_stopped_while_it_waits_and_while_it_is_written(chat):
+def test_waiting_and_running_trials_are_stopped(chat):
     waiting = services.start_trial(chat, 6, Variation())
     assert store.end_trial(waiting).state == "stopped"
     running = services.start_trial(chat, 6, Variation())
@@ -278,7 +278,7 @@ def test_it_is_stopped_while_it_waits_and_while_it_is_written(chat):
     assert running.call is None
 
 
-def test_its_owner_stops_it_on_the_page(client, chat):
+def test_owner_stops_the_trial_on_the_page(client, chat):
     trial = services.start_trial(chat, 6, Variation())
     address = reverse("trial-stop", args=[chat.uuid, trial.pk])
     for _ in range(2):
@@ -286,14 +286,14 @@ def test_its_owner_stops_it_on_the_page(client, chat):
 
 
 class TestNextOnly:
-    def test_what_does_not_apply_is_not_claimed(self, client, chat):
+    def test_changes_that_do_not_apply_are_not_recorded(self, client, chat):
         variations.set_next(chat, Variation(edited=1, text="Hi", left_out=99))
         pane = client.get(reverse("conversation-context", args=[chat.uuid]))
         assert "none of those changes applies" in pane.content.decode()
         turn = run_turn(chat, "One more")
         assert chat.model_calls.get(message=turn.reply).refs[VARIED] == {}
 
-    def test_what_is_not_offered_any_more_is_refused(self, client, chat):
+    def test_model_that_is_no_longer_offered_is_refused(self, client, chat):
         trial = try_again(chat, 6, without_recall=True)
         Trial.objects.filter(pk=trial.pk).update(changes={"model": "gone"})
         address = reverse("trial-next", args=[chat.uuid, trial.pk])
@@ -302,7 +302,7 @@ class TestNextOnly:
         chat.refresh_from_db()
         assert chat.next_request == {}
 
-    def test_what_was_taken_back_meanwhile_is_not_taken(self, chat):
+    def test_withdrawn_changes_are_not_applied(self, chat):
         chat.model = ""
         variations.set_next(chat, Variation(without_summaries=True))
         turn = submit(chat, "One more").turn
@@ -312,7 +312,7 @@ class TestNextOnly:
         chat.refresh_from_db()
         assert chat.next_request == {}
 
-    def test_one_message_is_sent_so_and_says_it_for_good(self, client, chat):
+    def test_changes_apply_to_one_message_and_are_recorded(self, client, chat):
         chat.model = ""
         trial = try_again(chat, 6, without_summaries=True, temperature=0.0)
         services.use_next(chat, trial)
@@ -330,7 +330,7 @@ class TestNextOnly:
         assert "hash matches" in pane.content.decode()
         assert violations() == []
 
-    def test_it_can_be_taken_back(self, client, chat):
+    def test_changes_of_the_next_message_can_be_withdrawn(self, client, chat):
         services.use_next(chat, try_again(chat, 6, without_summaries=True))
         client.post(reverse("trial-next-forget", args=[chat.uuid]), headers=HTMX)
         turn = run_turn(chat, "One more")
@@ -338,7 +338,7 @@ class TestNextOnly:
 
 
 class TestReply:
-    def test_it_is_the_reply_of_a_branch(self, client, chat):
+    def test_trial_becomes_the_reply_of_a_branch(self, client, chat):
         trial = try_again(chat, 4, edited=3, text="What is left of my budget?")
         answer = client.post(reverse("trial-reply", args=[chat.uuid, trial.pk]))
         made = chat.branches.get()
@@ -412,7 +412,7 @@ class TestSocket:
         await job.run_trial(claim)
         return await Trial.objects.aget(pk=trial.pk)
 
-    async def test_its_words_come_as_those_of_a_reply(self, chat, session):
+    async def test_socket_streams_the_trial_like_a_reply(self, chat, session):
         async with Chat(chat, session) as page:
             trial = await self.write(chat, page)
             seen = await page.until("trial", state="done")
@@ -434,7 +434,7 @@ class TestSocket:
             assert trial.text in seen
             assert other.waiting == 0
 
-    async def test_one_that_ended_meanwhile_is_drawn_whole(self, chat, session):
+    async def test_socket_draws_a_finished_trial_whole(self, chat, session):
         trial = await sync_to_async(try_again)(chat, 6)
         async with Chat(chat, session, protocol="") as page:
             await page.command(type="watch_trial", trial=trial.pk)

@@ -54,12 +54,12 @@ def test_pages_have_no_trace_without_announcements(client):
 
 
 @pytest.mark.parametrize(("begins", "ends"), [(1, 2), (-2, -1)])
-def test_before_and_after_its_time_it_is_not_shown(begins, ends):
+def test_announcement_is_hidden_before_and_after_its_time(begins, ends):
     announce(begins=begins, ends=ends)
     assert active_lines.list_lines() == []
 
 
-def test_it_is_in_the_language_of_the_page(client):
+def test_announcement_is_in_the_language_of_the_page(client):
     announce("Closed tonight", text_zh="今晚关闭")
     announce("No Chinese")
     page = client.get("/", headers={"accept-language": "zh-hans"}).content.decode()
@@ -80,7 +80,7 @@ def test_the_latest_three_are_shown():
     assert said == ["No. 4", "No. 3", "No. 2"]
 
 
-def test_no_page_asks_the_database_for_it(client, django_assert_max_num_queries):
+def test_pages_do_not_query_announcements(client, django_assert_max_num_queries):
     announce()
     client.get("/")
     with django_assert_max_num_queries(40) as ran:
@@ -127,7 +127,7 @@ def test_staff_with_the_permission_make_one(client, staff_with):
         ({"begins_at_0": "soon"}, "Enter a valid date"),
     ],
 )
-def test_what_can_not_be_is_said(admin_client, wrong, said):
+def test_form_explains_errors(admin_client, wrong, said):
     answer = admin_client.post(reverse(ADD), form(**wrong))
     assert answer.status_code == 200
     assert said in answer.content.decode()

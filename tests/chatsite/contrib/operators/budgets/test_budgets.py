@@ -52,7 +52,7 @@ def give(amount, unit="tokens", **whom):
 
 
 class TestUse:
-    def test_it_is_counted_by_month_and_model(self, alice):
+    def test_usage_is_counted_by_month_and_model(self, alice):
         use(alice, 100, 20, 50)
         use(alice, 10, 2)
         use(alice, 5, model="other")
@@ -67,11 +67,11 @@ class TestUse:
         rows = MonthlyUse.objects.filter(user=alice, model="demo")
         assert list(rows.values_list("requests", "read", "written")) == [(2, 80, 14)]
 
-    def test_what_was_used_does_not_come_back(self, conversation, alice):
+    def test_deleting_a_conversation_restores_no_usage(self, conversation, alice):
         conversation.delete()
         assert MonthlyUse.objects.get(user=alice).requests == 2
 
-    def test_it_goes_with_the_account(self, alice):
+    def test_usage_is_deleted_with_the_account(self, alice):
         use(alice, 5)
         assert services.list_use(alice)[0]["read"] == 5
         alice.delete()
@@ -79,7 +79,7 @@ class TestUse:
 
 
 class TestBudgets:
-    def test_one_is_of_a_person_or_a_group(self, alice, group):
+    def test_budget_belongs_to_a_user_or_a_group(self, alice, group):
         for whom in ({}, {"user": alice, "group": group}):
             with pytest.raises(ValidationError, match="user or a group"):
                 Budget(amount=1, **whom).full_clean()
@@ -87,7 +87,7 @@ class TestBudgets:
                 give(1, **whom)
 
     @pytest.mark.parametrize(("unit", "amount"), [("tokens", 1_000), ("dollars", 1)])
-    def test_it_is_refused_at_the_end_and_not_before(self, alice, unit, amount):
+    def test_budget_refuses_when_it_is_used_up(self, alice, unit, amount):
         give(amount, unit, user=alice)
         use(alice, 900 if unit == "tokens" else 90_000)
         limits.admit_spending(alice.pk)
@@ -117,7 +117,7 @@ class TestBudgets:
         MonthlyUse.objects.update(month=date(2026, 1, 1))
         limits.admit_spending(alice.pk)
 
-    def test_one_of_nothing_lets_nothing_through(self, alice):
+    def test_budget_of_zero_refuses_everything(self, alice):
         give(0, user=alice)
         with pytest.raises(CommandError):
             limits.admit_spending(alice.pk)
@@ -141,7 +141,7 @@ class TestBudgets:
             assert len(services.measure_budgets(Budget.objects.all())) == 3
 
 
-class TestDoors:
+class TestRequests:
     @pytest.fixture
     def spent(self, conversation, alice):
         give(10, user=alice)
@@ -164,7 +164,7 @@ class TestDoors:
         turn = Turn.objects.get(pk=turn.pk)
         assert (turn.state, turn.error) == ("failed", "quota")
 
-    def test_nothing_beside_replies_is_sent(self, spent, alice):
+    def test_budget_refuses_requests_beside_replies(self, spent, alice):
         async def enter():
             async with spending.hold_place(alice.pk, "demo"):
                 raise AssertionError
@@ -204,7 +204,7 @@ class TestPages:
 
 
 class TestStaff:
-    def test_one_is_made_and_listed_with_what_was_used(self, staff, alice):
+    def test_staff_add_a_budget_and_see_its_usage(self, staff, alice):
         client = signed_in(staff)
         values = {"user": alice.pk, "group": "", "unit": "dollars", "amount": "4"}
         client.post(reverse("admin:budgets_budget_add"), values)
@@ -213,7 +213,9 @@ class TestStaff:
         for words in ("alice", "$4.00", "$1.00", "25 %"):
             assert words in page
 
-    def test_it_takes_the_right_to_see_numbers(self, client, staff_with, alice):
+    def test_budget_pages_need_the_right_to_see_figures(
+        self, client, staff_with, alice
+    ):
         user = staff_with()
         named = Permission.objects.filter(content_type__app_label="budgets")
         user.user_permissions.add(*named)

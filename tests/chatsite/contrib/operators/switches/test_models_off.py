@@ -52,12 +52,12 @@ def run_turns(conversation):
 
 
 class TestPages:
-    def test_it_is_offered_no_more_and_marked(self, off, client, alice):
+    def test_page_marks_the_model_and_does_not_offer_it(self, off, client, alice):
         assert model_access.list_models_for(alice.pk) == ["ok"]
         assert 'value="ok-two"' not in client.get("/").text
         assert "ok-two (switched off)" in page_of(client, off)
 
-    def test_it_can_not_be_chosen(self, off, client):
+    def test_model_cannot_be_chosen(self, off, client):
         actions.set_model(off, "")
         answer = client.post(url("model", off), {"model": "ok-two"}, headers=HTMX)
         assert SAID in answer.text
@@ -109,7 +109,7 @@ class TestReplies:
         assert Turn.objects.get(pk=turn.pk).state == "done"
         assert violations() == []
 
-    def test_another_model_answers(self, site, conversation, switch_off):
+    def test_retry_with_another_model_answers(self, site, conversation, switch_off):
         turn = submit(conversation, "Hello").turn
         switch_off("model", "ok")
         run_turns(conversation)
@@ -126,7 +126,7 @@ class TestReplies:
 
 
 class TestBesideReplies:
-    def test_no_request_passes_the_door(self, off, alice):
+    def test_requests_are_refused(self, off, alice):
         async def enter():
             async with spending.hold_place(alice.pk, "ok-two"):
                 raise AssertionError
@@ -135,17 +135,17 @@ class TestBesideReplies:
             async_to_sync(enter)()
         assert caught.value.code == "model_off"
 
-    def test_no_summary(self, off):
+    def test_summary_is_refused(self, off):
         outcome = async_to_sync(runner._compact_if_due)(off.pk, limit=20)
         assert outcome == "refused"
 
-    def test_no_title(self, off, settings):
+    def test_title_is_not_requested(self, off, settings):
         settings.TITLES_ENABLED = True
         Conversation.objects.filter(pk=off.pk).update(title_set_by="auto")
         async_to_sync(titles.name_conversation)(off.pk)
         assert not ModelCall.objects.filter(purpose="title").exists()
 
-    def test_no_trial(self, site, conversation, switch_off):
+    def test_trial_is_refused(self, site, conversation, switch_off):
         trial = services.start_trial(conversation, 2, Variation(model="ok-two"))
         switch_off("model", "ok-two")
         with pytest.raises(ActionError):
@@ -156,7 +156,7 @@ class TestBesideReplies:
         assert (trial.state, trial.error) == ("failed", "model_off")
         assert site.requests == []
 
-    def test_no_answer_to_examples(self, off, alice):
+    def test_answers_to_examples_are_refused(self, off, alice):
         with pytest.raises(ActionError):
             answers.start_answers(alice, [object()], "ok-two", "")
 

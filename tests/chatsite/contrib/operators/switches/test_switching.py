@@ -71,7 +71,7 @@ def test_staff_read_it_in_the_access_log(switcher, staff_with):
     assert reader.get(ADD).status_code == 403
 
 
-def test_others_may_not(staff_with, client):
+def test_users_without_the_right_cannot_switch(staff_with, client):
     reader = signed_in(staff_with("metadata"))
     assert post_off(reader).status_code == 403
     assert post_off(client).redirect_chain  # to the form of staff
@@ -92,7 +92,7 @@ def test_others_may_not(staff_with, client):
         ({"name": "m\x00"}, "Null characters"),
     ],
 )
-def test_what_can_not_be_is_said(switcher, wrong, said):
+def test_form_explains_errors(switcher, wrong, said):
     assert said in post_off(switcher, **wrong).text
     assert not SwitchedOff.objects.exists()
 
@@ -172,7 +172,7 @@ async def test_a_process_that_runs_finds_it_within_five_seconds(monkeypatch):
     assert not is_off("m")
 
 
-def test_no_page_and_no_turn_asks_the_database(client, django_assert_max_num_queries):
+def test_pages_and_turns_do_not_query_switches(client, django_assert_max_num_queries):
     client.get("/")
     with django_assert_max_num_queries(40) as ran:
         client.get("/")

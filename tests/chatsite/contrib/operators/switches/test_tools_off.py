@@ -47,7 +47,7 @@ def page_of_owner(conversation):
     return page_of(signed_in(conversation.owner), conversation)
 
 
-async def test_it_is_not_offered(conversation, session, site, switch):
+async def test_tool_is_not_offered(conversation, session, site, switch):
     await switch("tool", "look_*")
     async with Chat(conversation, session) as chat:
         assert (await chat.say("How warm is it?"))["state"] == "done"

@@ -17,24 +17,24 @@ def judge():
     return run_talks(MemoryTarget(), TALKS, people=2)
 
 
-def test_no_request_is_attached_to_another_conversation(judge):
+def test_requests_never_join_another_conversation(judge):
     assert judge.wrong == []
 
 
-def test_what_goes_on_is_recognised_without_a_header(judge):
+def test_continued_requests_are_recognised_without_a_header(judge):
     counts = judge.counts["header", "no header"]
     assert counts["wanted"] > 500
     assert counts["known"] / counts["wanted"] >= 0.98
 
 
 @pytest.mark.parametrize("header", ["own header", "shared header"])
-def test_what_goes_on_is_recognised_with_a_header(judge, header):
+def test_continued_requests_are_recognised_with_a_header(judge, header):
     counts = judge.counts["header", header]
     assert counts["wanted"] > 500
     assert counts["known"] / counts["wanted"] >= 0.99
 
 
-def test_all_that_clients_change_is_played(judge):
+def test_generator_plays_every_change_of_clients(judge):
     played = {name for kind, name in judge.counts if kind in ("habit", "act", "header")}
     assert played >= {*HABITS, *ACTS, *HEADERS}
 
