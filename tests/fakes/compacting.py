@@ -48,6 +48,10 @@ def bare(value: Any) -> Any:
         return [bare(each) for each in value]
     if isinstance(value, dict):
         kept = {n: bare(v) for n, v in value.items() if n != "cache_control"}
+        for name in kept.keys() & {"input_schema", "input"}:
+            # The model reads them in the order in which they are written.
+            kept[name] = [*kept[name].items()] if kept[name] else []
+            kept[name] = json.dumps(kept[name])
         if isinstance(kept.get("content"), str):
             kept["content"] = [{"type": "text", "text": kept["content"]}]
         return kept

@@ -322,12 +322,17 @@ class _KnownFacts:
 
 def _list_named_days(text: str) -> Iterator[tuple[int, int]]:
     """Yield the months and days that stand together in a sentence of a text."""
-    for sentence in SENTENCE.split(text.casefold()):
-        numbers = {each for each in _read_numbers(sentence) if len(each) <= 2}
-        small = {int(each) for each in numbers if each.isdecimal()}
-        words = {n for n, name in enumerate(MONTHS, 1) if name[:3] in sentence}
-        for month in words | {each for each in small if each <= len(MONTHS)}:
-            yield from ((month, day) for day in small)
+    for sentence in SENTENCE.split(text):
+        dates, rest = _take_matches(DATE, sentence)
+        days = [_read_day(match[0])[1:] for match in dates]
+        yield from ((month, day) for month, day in days if month and day)
+        # "5 and 6 June" is two days. Without a date, any two numbers may be one.
+        rest = rest.casefold()
+        numbers = {int(n) for n in _read_numbers(rest) if n.isdecimal() and len(n) < 3}
+        months = {month for month, _ in days if month}
+        months |= {n for n, name in enumerate(MONTHS, 1) if name[:3] in rest}
+        months |= numbers if not months else set()
+        yield from ((month, day) for month in months for day in numbers)
 
 
 def _is_near(known: date, year: int | None, month: int | None, day: int | None) -> bool:

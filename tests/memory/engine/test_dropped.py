@@ -166,3 +166,11 @@ def test_each_sentence_is_compared_with_few_others(lines, summary, monkeypatch):
         return looked
 
     assert count(200) <= 2.2 * count(100)
+
+
+def test_date_is_dropped_although_its_parts_are_in_other_dates():
+    said = [user(1, "The inspection is on 2027-03-16.")]
+    summary = "Delivery on 2027-03-04.\nMeeting on 16 June 2027."
+    assert [each.text for each in find_dropped(said, summary)] == ["2027-03-16"]
+    for kept in ("16 March 2027: inspection", "2027: on the 4th and 16th of March"):
+        assert find_dropped(said, kept) == []

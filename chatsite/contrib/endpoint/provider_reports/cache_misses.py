@@ -4,6 +4,7 @@ The site compares the bodies of two requests, without cache marks, in the order 
 the providers name their reasons.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -22,6 +23,8 @@ SETTINGS = (
     *("reasoning_effort", "text", "response_format", "verbosity", "service_tier"),
     *("prompt_cache_key", "parallel_tool_calls"),
 )
+# Fields with JSON that the model reads as it is written.
+WRITTEN = frozenset({"input_schema", "parameters", "input"})
 MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 # What this site finds, as the reason that a provider gives for it.
 REASONS = {
@@ -115,10 +118,16 @@ def _normalize(messages: Sequence[Any]) -> list[Any]:
 
 
 def _strip(value: Any) -> Any:
-    """Return a value without marks of the cache and fields without a value."""
+    """Return a value without marks of the cache and fields without a value.
+
+    The order of names counts where the model reads them in it.
+    """
     if isinstance(value, dict):
-        kept = {n: each for n, each in value.items() if n not in MARKS}
-        return {n: _strip(each) for n, each in kept.items() if each is not None}
+        kept = {n: v for n, v in value.items() if n not in MARKS and v is not None}
+        return {
+            n: json.dumps(v) if n in WRITTEN and isinstance(v, dict) else _strip(v)
+            for n, v in kept.items()
+        }
     return [*map(_strip, value)] if isinstance(value, list) else value
 
 

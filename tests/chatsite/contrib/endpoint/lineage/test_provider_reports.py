@@ -7,10 +7,14 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.urls import reverse
 
+from bench.endpoint import provider_changes
+from bench.memory import provider_omissions
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.models import ProviderSummary
+from chatsite.contrib.endpoint.provider_reports.cache_misses import find_cache_miss
+from chatsite.contrib.endpoint.provider_reports.summaries import list_summaries
 from memory import actions
-from memory.models import Conversation
+from memory.models import Conversation, ModelCall
 from tests.fakes.compacting import COMPACT, EDIT, CompactingProvider
 
 from ..asgi_client import Call
@@ -174,3 +178,41 @@ def test_disagreements_are_marked(client, key, provider, monkeypatch):
     page = show(client)
     assert "it does not know the reply to compare with" in page
     assert DISPUTE not in page
+
+
+# The whole measures are those of the programs in bench.
+CHANGES, FACTS = 42, 200
+
+
+def test_first_causes_are_the_reasons_of_the_provider(key, provider, settings):
+    settings.MESSAGES_PER_MINUTE = settings.CONVERSATIONS_PER_MINUTE = 100_000
+    asked = provider_changes.play(CHANGES, 7, lambda body: send(key, **body))
+    calls = ModelCall.objects.select_related("of_client", "conversation")
+    found = {each.of_client.response_id: find_cache_miss(each) for each in calls}
+    found = {n: m and [m.said, m.found, m.is_disputed] for n, m in found.items()}
+    assert provider_changes.compare(asked, found) == []
+    reasons = {reason for _, reason in asked.values()}
+    assert reasons == {
+        *("model_changed", "system_changed", "tools_changed", "messages_changed"),
+        *("unavailable", None),
+    }
+    assert not any(miss[2] for miss in found.values() if miss)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_planted_facts_that_a_summary_lost_are_named(key, provider, seed, monkeypatch):
+    talk = provider_omissions.plant(FACTS, seed)
+    monkeypatch.setattr(provider, "summarise", lambda texts: talk.summary)
+    roles = ("user", "assistant")
+    said = [
+        {"role": roles[n % 2], "content": text} for n, text in enumerate(talk.texts)
+    ]
+    said.pop()
+    send(key, said)
+    answer = send(key, said, compaction={"type": "summarize"})
+    assert answer["stop_reason"] == "compaction"
+    [shown] = list_summaries(Conversation.objects.get())
+    recall, false, missed = talk.judge(each.seq for each in shown.dropped)
+    assert recall >= 0.9, missed
+    assert false <= 0.05
+    assert shown.unsupported == []
