@@ -18,7 +18,7 @@ from memory.engine.search.values import find_changes, read_statements
 from .rule_sentences import HALVES
 
 FOLDER = Path(__file__).resolve().parents[2] / "tests/bench"
-FILES = ("value_pairs", "look_alikes")
+FILES = ("value_pairs", "look_alikes", "everyday_pairs")
 SEED = 29
 
 

@@ -7,7 +7,8 @@ from bench.memory.value_pairs import FILES, read_pairs, score, take_half
 
 
 @pytest.mark.parametrize(
-    ("name", "changed"), [("value_pairs", 100), ("look_alikes", 30)]
+    ("name", "changed"),
+    [("value_pairs", 100), ("look_alikes", 30), ("everyday_pairs", 100)],
 )
 def test_the_halves_share_nothing(name, changed):
     tuned, kept = (take_half(half, name) for half in HALVES)
@@ -23,3 +24,11 @@ def test_the_newest_value_is_marked(name, language):
     share, wrong = score(pairs)
     assert share >= 0.9
     assert wrong <= (name == "look_alikes")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_two_things_are_rarely_taken_for_one(language):
+    pairs = [each for half in HALVES for each in take_half(half, "everyday_pairs")]
+    share, wrong = score([each for each in pairs if each.language == language])
+    assert share >= 0.85
+    assert wrong <= 2

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import combinations
+from itertools import combinations, product
 
-from .terms import extract_terms
+from .terms import STOP_WORDS, extract_terms, stem_word
 
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
 MONTH = (
@@ -70,7 +70,7 @@ VALUE = re.compile(
           | (?:a|one) \s (?:third|quarter|half)\b | half \s of\b
           | {CHINESE} 分之 {CHINESE} )
       | (?P<code> [a-z]{{1,12}} (?:[-_][a-z]{{1,12}}){{0,4}} [-_]?
-            \d [\w-]{{0,30}} (?:\.\d{{1,8}}+){{0,3}}
+            \d [a-z0-9_-]{{0,30}} (?:\.\d{{1,8}}+){{0,3}}
           | \d [\d-]{{0,12}} [a-f]{{1,3}} (?:\d [0-9a-f]*+)? \b (?! \s? (?:kg|m) )
           | \d{{1,4}}+ (?:\.\d{{1,4}}+){{2,3}} | \d{{1,8}}+-\d{{2,8}}+
           | (?<= [a-z]\s ) \d{{1,3}}+ (?:\.\d{{1,3}}+){{1,2}}
@@ -102,7 +102,27 @@ LEAST_SHARED, SHARED = 2, 0.3
 CLOSE = 0.6
 # Statements up to so many characters are aligned: by words, in Chinese by characters.
 MOST_ALIGNED = 200
-Span = tuple[int, int]
+# Units of one kind: a meeting that is moved has another day and hour.
+TIMES = frozenset(["date", "weekday", "time"])
+PEOPLE = re.compile(
+    r"\b(?:my |our )?((?:grand|step)?(?:ma|mum|mom|mother|dad|pa|father|parents|"
+    r"brother|sister|son|daughter|wife|husband|partner|cousin|uncle|aunt|nephew|niece|"
+    r"boss))\b|\b(?:I|we|my|our)\b|我?们?的?([大小表]?(?:妈|爸|爷|奶|外婆|外公|哥|姐|弟|妹|老婆|老公|"
+    r"妻子|丈夫|儿子|女儿|姑|叔|舅))|我",
+    re.IGNORECASE,
+)
+# Words that only frame a value.
+FRAME = (
+    STOP_WORDS - {"out", "off", "up", "down", "before", "after", "above", "below"}
+) | frozenset(
+    extract_terms(
+        "0 plan schedule set book due start begin end open close run take last cost "
+        "pay weigh get give make total currently today tomorrow moment still already "
+        "around roughly exactly nearly almost least most latest update news new "
+        "arrive leave return meet come need use fix"
+    )
+)
+FRAME |= frozenset("是在为有要了已经现目前于定到会将就都也还又由被把给让从起至约个")
 PIECE = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+"
 )
@@ -155,6 +175,21 @@ class _ParsedStatement:
         self.subject, self.text = statement.subject, statement.text
         self.values = frozenset(_read_values(statement.text))
         self.changes = bool(CHANGE.search(statement.text))
+        relatives = PEOPLE.finditer(statement.text)
+        # "i" is the speaker.
+        self.people = {(found[1] or found[2] or "i").casefold() for found in relatives}
+        hidden = VALUE.sub(_hide_value, statement.text[:MOST_ALIGNED])
+        self.words = [*map(_fold, PIECE.findall(hidden))]
+
+
+def _hide_value(found: re.Match[str]) -> str:
+    return found[0].replace(found["count"] or found[0], " 0 ", 1)
+
+
+def _fold(word: str) -> str:
+    """Return the stem of a word, but a letter like "A" as it is: it is a name."""
+    is_name = len(word) == 1 and word.isupper() and word != "I"
+    return word if is_name else stem_word(word.casefold())
 
 
 def read_statements(seq: int, role: str, text: str) -> Iterator[ValueStatement]:
@@ -291,7 +326,7 @@ def find_changes(
     Later messages of the same role give new values of the same unit for what the
     question asks.
     """
-    named, asked = asked, _list_subject(asked)
+    asked = _list_subject(asked)
     least = SHARED * len(asked)
     close = [each for each in statements if len(each.subject & asked) >= least]
     # The latest first.
@@ -299,10 +334,8 @@ def find_changes(
     parsed = [_ParsedStatement(each) for each in close]
     changes: dict[int, ValueChange] = {}
     for new, old in combinations(parsed, 2):
-        if new.seq == old.seq:
-            continue
-        is_same = _is_same(new, old, asked) and _has_changed(old, new)
-        if is_same and not _is_other(new, old, named):
+        is_same = new.seq != old.seq and _is_same(new, old, asked)
+        if is_same and _has_changed(old, new) and not _is_other(new, old):
             known = changes.get(old.seq)
             changes[old.seq] = ValueChange(known.newest if known else new.seq, new.seq)
     return changes
@@ -331,76 +364,47 @@ def _is_same(
     return new.role == old.role and shared >= max(least, SHARED * len(asked))
 
 
-def _is_other(
-    new: _ParsedStatement, old: _ParsedStatement, asked: frozenset[str]
-) -> bool:
-    """Return whether both differ in what is asked for.
+def _is_other(new: _ParsedStatement, old: _ParsedStatement) -> bool:
+    """Return whether both differ in more than a value: they are of two things.
 
-    One has a word of the question where the other one has another word. "Lunch is at
-    noon" is not replaced by "Dinner is at eight", and nothing of chapter 3 by chapter
-    4.
+    Of two people, of two places, or of 5 km on Monday and 8 km on Tuesday. In doubt
+    nothing is replaced.
     """
-    if new.changes or max(len(new.text), len(old.text)) > MOST_ALIGNED:
-        return False
-    texts = [_hide_values(each.text.casefold(), asked) for each in (old, new)]
-    terms, other_terms = (frozenset(extract_terms(text)) for text in texts)
-    alone = (terms ^ other_terms) & asked
-    if not alone:
-        return False
-    words, others = map(PIECE.findall, texts)
-    return any(
-        not alone.isdisjoint(
-            [*_list_pieces(words, *here), *_list_pieces(others, *there)]
-        )
-        for here, there in _list_replaced(words, others)
+    changed = _list_changed(old, new)
+    if changed and old.people and new.people and old.people.isdisjoint(new.people):
+        return True
+    is_long = max(len(old.text), len(new.text)) > MOST_ALIGNED
+    return not new.changes and (
+        is_long or len(changed) > 1 or _is_reworded(old.words, new.words)
     )
 
 
-def _hide_values(text: str, asked: frozenset[str]) -> str:
-    """Return the text without its values, except those that the question names."""
-
-    def hide(found: re.Match[str]) -> str:
-        value = found["count"] or found[0]
-        is_named = any(value in term for term in asked) or not asked.isdisjoint(
-            extract_terms(value)
-        )
-        return found[0] if is_named else found[0].replace(value, " 0 ", 1)
-
-    return VALUE.sub(hide, text)
-
-
-def _list_replaced(
-    words: Sequence[str], others: Sequence[str]
-) -> Iterator[tuple[Span, Span]]:
-    """Yield the spans of words that are replaced by as many others.
-
-    Of Chinese characters one more or less, also with a common one between them.
-    """
-    spans: list[tuple[Span, Span]] = []
+def _is_reworded(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Return whether words with a meaning are replaced by others in the same place."""
+    spans: list[tuple[int, int, int, int]] = []
     matcher = SequenceMatcher(None, words, others, autojunk=False)
     for tag, first, last, start, end in matcher.get_opcodes():
         if tag == "equal":
             continue
-        if spans and first - spans[-1][0][1] == 1 and not words[first - 1].isascii():
-            first, start = spans[-1][0][0], spans.pop()[1][0]
-        spans.append(((first, last), (start, end)))
-    for here, there in spans:
-        replaced = words[slice(*here)], others[slice(*there)]
-        is_chinese = not "".join(map("".join, replaced)).isascii()
-        if all(replaced) and abs(len(replaced[0]) - len(replaced[1])) <= is_chinese:
-            yield here, there
-
-
-def _list_pieces(words: Sequence[str], first: int, last: int) -> Iterator[str]:
-    """Yield the terms that contain one of these words or Chinese characters."""
-    text = "".join(
-        word if not word.isascii() else f" {word} "
-        for word in words[max(first - 1, 0) : last + 1]
+        # A common Chinese character between two others is of the same word.
+        if spans and first - spans[-1][1] == 1 and not words[first - 1].isascii():
+            first, _, start, _ = spans.pop()
+        spans.append((first, last, start, end))
+    return any(
+        not FRAME.issuperset(words[first:last])
+        and not FRAME.issuperset(others[start:end])
+        for first, last, start, end in spans
     )
-    inside = "".join(words[first:last])
-    for term in extract_terms(text):
-        if term.isascii() or set(term) & set(inside):
-            yield term
+
+
+def _list_changed(old: _ParsedStatement, new: _ParsedStatement) -> set[frozenset[str]]:
+    """Return the units of the values that differ; all times are one unit."""
+    changed = set()
+    for value in old.values:
+        numbers = [each.number for each in new.values if each.unit & value.unit]
+        if numbers and value.number not in numbers:
+            changed.add(TIMES if value.unit & TIMES else value.unit)
+    return changed
 
 
 def _has_changed(old: _ParsedStatement, new: _ParsedStatement) -> bool:
@@ -409,10 +413,6 @@ def _has_changed(old: _ParsedStatement, new: _ParsedStatement) -> bool:
     An old value has a unit of which all new ones differ; or no unit is common, and the
     new statement speaks of a change.
     """
-    is_known = False
-    for value in old.values:
-        numbers = [each.number for each in new.values if each.unit & value.unit]
-        is_known = is_known or bool(numbers)
-        if numbers and value.number not in numbers:
-            return True
-    return not is_known and new.changes and not new.subject <= old.subject
+    is_known = any(a.unit & b.unit for a, b in product(old.values, new.values))
+    is_announced = new.changes and not new.subject <= old.subject
+    return bool(_list_changed(old, new)) or (is_announced and not is_known)
