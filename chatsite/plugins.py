@@ -171,7 +171,7 @@ class AppEvent:
 
     def draw_on(self, page: "LivePage", client: "SocketClient") -> Iterator[str]:
         if self.turn in page.shown:
-            yield self.draw_html(client.conversation())
+            yield self.draw_html(client.read_conversation())
 
     def draw_at_once(self, page: "LivePage") -> str | None:
         """Return the HTML if the database is not needed for it, else None."""

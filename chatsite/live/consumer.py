@@ -82,7 +82,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             opener = fair_share.find_fair_share(
                 session_of(self.scope)[:MAX_SESSION_KEY]
             )
-            client = await opener.run(socket_client.SocketClient.open, self.scope)
+            client = await opener.run(socket_client.SocketClient.from_scope, self.scope)
             await self._register(client, view)
         except CommandError as error:
             metrics.REFUSALS.labels(error.code).inc()
@@ -157,7 +157,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         here.add_socket(self.socket)
         try:
             count = here.count_sockets(client.user_id)
-            await self.share.run(client.enter, count)
+            await self.share.run(client.enter_presence, count)
         except BaseException:
             self._release()
             raise
@@ -246,7 +246,7 @@ async def _unregister_client(
     await _leave_groups(client, receiver)
     try:
         count = watcher.current_watcher().count_sockets(client.user_id)
-        await database_sync_to_async(client.leave)(count)
+        await database_sync_to_async(client.leave_presence)(count)
     except TROUBLE as error:
         log_trouble(error)  # the next renewal puts it right
 

@@ -59,7 +59,7 @@ class LivePage:
         yield parts.render_status(status) + _render_model_choice(conversation)
         yield slots.draw("user", user_id=conversation.owner_id, is_fragment=True)
 
-    def step(self, conversation_id: int, event: ToolEvent) -> Iterator[str]:
+    def draw_step(self, conversation_id: int, event: ToolEvent) -> Iterator[str]:
         """Yield the changed card of a tool call, or its turn if it has no card yet.
 
         A late result has a separate place in the transcript, so it takes a sync.
@@ -74,9 +74,9 @@ class LivePage:
                 event.describe_status()
             )
         else:
-            yield self.turn(conversation_id, event.turn, event.describe_status())
+            yield self.draw_turn(conversation_id, event.turn, event.describe_status())
 
-    def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
+    def draw_turn(self, conversation_id: int, turn_id: int, status: str) -> str:
         """Render one turn from the database. Raises Turn.DoesNotExist."""
         conversation, view = transcript_pane.turn_view(conversation_id, turn_id)
         html = parts.render_turn(conversation, view)
@@ -91,7 +91,7 @@ class LivePage:
             html = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
         return html + _render_refresh(conversation) + parts.render_status(status)
 
-    def frame(self, frame: events.Frame) -> str | None:
+    def draw_frame(self, frame: events.Frame) -> str | None:
         """Render the next words of a reply; "" = nothing new, None = page must sync."""
         growing = self.live.get(frame.turn)
         return growing.take_frame(frame) if growing else None

@@ -128,7 +128,7 @@ class Outbox:
 
     async def send_answer(self, event: events.Event) -> None:
         """Send the answer to the client's command, before all events that wait."""
-        for text in self._view.answer(event):
+        for text in self._view.draw_answer(event):
             await self.hand_over({"type": "websocket.send", "text": text})
 
     async def send_error(self, error: events.Error) -> None:
@@ -262,7 +262,7 @@ class Outbox:
             # queue all others wait.
             is_long = isinstance(event, events.Memory)
             seconds = pieces.SLICE_SECONDS if is_long else math.inf
-            await self._draw(self._view.event(self._client, event), seconds)
+            await self._draw(self._view.draw_event(self._client, event), seconds)
 
     async def _draw(self, drawn: Iterator[list[str]], seconds: float) -> None:
         """Send fragments that are drawn in their thread, as fast as they are read."""

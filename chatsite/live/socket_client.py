@@ -58,7 +58,7 @@ class SocketClient:
     is_temporary: bool = False
 
     @classmethod
-    def open(cls, scope: dict[str, Any]) -> "SocketClient":
+    def from_scope(cls, scope: dict[str, Any]) -> "SocketClient":
         """Return the client of a handshake.
 
         Raises CommandError for a stranger ("signed_out") and for a conversation that is
@@ -92,7 +92,7 @@ class SocketClient:
     def holder(self) -> sessions.Holder:
         return self.session_key, self.user_id
 
-    def enter(self, sockets: int) -> None:
+    def enter_presence(self, sockets: int) -> None:
         """Record the socket among the user's.
 
         Raises CommandError ("too_many_sockets", or "signed_out" when the account was
@@ -103,7 +103,7 @@ class SocketClient:
         except IntegrityError:
             raise CommandError("signed_out", _("Log in first.")) from None
 
-    def leave(self, sockets: int) -> None:
+    def leave_presence(self, sockets: int) -> None:
         presence.leave_presence(self.user_id, sockets)
 
     def _own_conversation(self) -> Conversation | None:
@@ -120,7 +120,7 @@ class SocketClient:
         is_own = rows and sessions.is_signed_in(rows[0].owner, rows[0].session)
         return rows[0] if is_own else None
 
-    def conversation(self) -> Conversation:
+    def read_conversation(self) -> Conversation:
         """Read the conversation. Raises Conversation.DoesNotExist when it is gone."""
         found = _select_conversation(pk=self.conversation_id)
         if not found:
@@ -307,10 +307,12 @@ class JsonView:
             self._note(event.turn, is_live=isinstance(event, events.State))
         return [_dump_event(event)]
 
-    def event(self, client: SocketClient, event: events.Event) -> Iterator[list[str]]:
+    def draw_event(
+        self, client: SocketClient, event: events.Event
+    ) -> Iterator[list[str]]:
         yield self.at_once(event)
 
-    def answer(self, event: events.Ack | events.Error | AppEvent) -> list[str]:
+    def draw_answer(self, event: events.Ack | events.Error | AppEvent) -> list[str]:
         return [_dump_event(event)]
 
 
@@ -337,7 +339,7 @@ class HtmlView:
         return max(self._page.shown, default=0)
 
     def sync(self, client: SocketClient) -> Iterator[list[str]]:
-        yield from pieces.cut_fragment(self._page.sync(client.conversation()))
+        yield from pieces.cut_fragment(self._page.sync(client.read_conversation()))
 
     def at_once(self, event: events.Event) -> list[str] | None:
         """Return the fragments of an event that needs no query, else None.
@@ -347,30 +349,32 @@ class HtmlView:
         if isinstance(event, AppEvent):
             text = event.draw_at_once(self._page)
         elif isinstance(event, events.Frame):
-            text = self._page.frame(event)
+            text = self._page.draw_frame(event)
         else:
             return None
         if text is None:
             return None
         return [one for some in pieces.cut_fragment([text]) for one in some if one]
 
-    def event(self, client: SocketClient, event: events.Event) -> Iterator[list[str]]:
+    def draw_event(
+        self, client: SocketClient, event: events.Event
+    ) -> Iterator[list[str]]:
         conversation_id = client.conversation_id
         status = fragments.status_of(event, conversation_id)
         match event:
             case events.State() | events.TurnEnd():
-                parts = [self._page.turn(conversation_id, event.turn, status)]
+                parts = [self._page.draw_turn(conversation_id, event.turn, status)]
             case events.Title():
-                parts = [fragments.render_title(client.conversation())]
+                parts = [fragments.render_title(client.read_conversation())]
             case events.JobState():
-                parts = [fragments.render_activities(client.conversation())]
+                parts = [fragments.render_activities(client.read_conversation())]
             case AppEvent():
                 parts = event.draw_on(self._page, client)
             case _:
-                parts = self._page.sync(client.conversation(), status)
+                parts = self._page.sync(client.read_conversation(), status)
         yield from pieces.cut_fragment(parts)
 
-    def answer(self, event: events.Ack | events.Error | AppEvent) -> list[str]:
+    def draw_answer(self, event: events.Ack | events.Error | AppEvent) -> list[str]:
         if isinstance(event, AppEvent):
             return [*filter(None, [event.draw_answer(self._page)])]
         is_error = isinstance(event, events.Error)

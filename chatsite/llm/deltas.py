@@ -37,7 +37,7 @@ class Delta:
     comes_back: bool = False
 
     @classmethod
-    def of(cls, chunk: AIMessageChunk) -> Self:
+    def from_chunk(cls, chunk: AIMessageChunk) -> Self:
         found = chunk.additional_kwargs
         return cls(
             str(chunk.text),
@@ -88,7 +88,7 @@ async def _gather_chunks(
     async def read_all() -> None:
         try:
             async for chunk in chunks:
-                found.append(Delta.of(chunk))
+                found.append(Delta.from_chunk(chunk))
                 news.set()
         finally:
             news.set()

@@ -74,12 +74,12 @@ class ObjectStream(openai.AsyncStream[object]):
     """
 
     async def __stream__(self) -> AsyncIterator[object]:
-        async with aclosing(self.batches(lambda value: value)) as batches:
+        async with aclosing(self.read_batches(lambda value: value)) as batches:
             async for batch in batches:
                 for each in batch:
                     yield each
 
-    async def batches(
+    async def read_batches(
         self, convert: Callable[[dict[str, Any]], T]
     ) -> AsyncIterator[list[T]]:
         """Yield all the objects that a connection gives at once, together.

@@ -37,7 +37,7 @@ class TextParts:
     def __str__(self) -> str:
         return "".join(self._pieces)
 
-    def add(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         if text := text[: self._left]:
             self._pieces.append(text)
             self._left -= len(text)
@@ -59,7 +59,7 @@ class Extras:
         self._left = limit
         self._found: dict[str, Any] = {}
 
-    def add(self, extras: Mapping[str, Any]) -> None:
+    def add_entries(self, extras: Mapping[str, Any]) -> None:
         for name, value in extras.items():
             self._left -= len(str(value))
             if self._left < 0:

@@ -48,7 +48,7 @@ class OpenAIChat(ChatOpenAI):
         """Yield the contents of astream(), without its chunks."""
         stream = await self.async_client.create(**self.make_body(messages, **options))
         has_begun = False
-        async with aclosing(stream.batches(self._read_delta)) as batches:
+        async with aclosing(stream.read_batches(self._read_delta)) as batches:
             async for batch in batches:
                 yield batch
                 has_begun = True

@@ -326,11 +326,11 @@ class ReplyStream:
             if delta.text or delta.reasoning or delta.refusal or delta.calls:
                 self._life_at = time.monotonic()
             if delta.reasoning or delta.refusal:
-                self._reasoning.add(delta.reasoning)
-                self._refusal.add(delta.refusal)
+                self._reasoning.add_text(delta.reasoning)
+                self._refusal.add_text(delta.refusal)
                 self._comes_back = self._comes_back or delta.comes_back
             if delta.extras:
-                self._extras.add(delta.extras)
+                self._extras.add_entries(delta.extras)
             if delta.usage:
                 # Some servers repeat a growing count in each: the last one holds.
                 self._note_usage(delta.usage)

@@ -199,5 +199,5 @@ def fragments_of(conversation):
         Memory(None, "failed"),
     ):
         status = fragments.status_of(event, conversation.pk)
-        yield f"{event}", page.turn(conversation.pk, turn.pk, status)
+        yield f"{event}", page.draw_turn(conversation.pk, turn.pk, status)
     yield "title", fragments.render_title(conversation)

@@ -74,4 +74,4 @@ class ToolEvent(AppEvent):
         return render_to_string("tools/_progress.html", values)
 
     def draw_on(self, page: "LivePage", client: "SocketClient") -> Iterator[str]:
-        return page.step(client.conversation_id, self)
+        return page.draw_step(client.conversation_id, self)

@@ -85,32 +85,36 @@ class Question:
                 return name, statement.place
         return "", SourcePosition()
 
-    def say(self, phrase: str, /, **values: object) -> str:
+    def format_phrase(self, phrase: str, /, **values: object) -> str:
         return self.phrases[phrase].format(**values)
 
-    def where(self, place: SourcePosition) -> str:
+    def describe_place(self, place: SourcePosition) -> str:
         if place.version:
-            return self.say("summary", first=place.first, last=place.last)
-        return self.say("message" if place.first else "earlier", n=place.first)
+            return self.format_phrase("summary", first=place.first, last=place.last)
+        return self.format_phrase(
+            "message" if place.first else "earlier", n=place.first
+        )
 
-    def quote(self, statement: DemoStatement) -> str:
+    def quote_statement(self, statement: DemoStatement) -> str:
         phrase = "said" if statement.is_user else "answered"
         values = {
             "text": clip_quote(statement.text),
-            "where": self.where(statement.place),
+            "where": self.describe_place(statement.place),
         }
         if statement.file:
-            return self.say("file_said", name=statement.file, **values)
-        return self.say(phrase, **values)
+            return self.format_phrase("file_said", name=statement.file, **values)
+        return self.format_phrase(phrase, **values)
 
     def describe_sent(self) -> str:
         count = self.sent.message_count + 1
         parts = [
-            self.say("version", first=p.first, last=p.last, version=p.version)
+            self.format_phrase("version", first=p.first, last=p.last, version=p.version)
             for p in self.sent.summaries
         ]
-        messages = self.say("one_message" if count == 1 else "messages", n=count)
-        return self.say("and").join([*parts, messages])
+        messages = self.format_phrase(
+            "one_message" if count == 1 else "messages", n=count
+        )
+        return self.format_phrase("and").join([*parts, messages])
 
 
 def answer_messages(messages: Sequence[BaseMessage]) -> str:
@@ -135,7 +139,7 @@ def describe_images(messages: Sequence[BaseMessage]) -> str:
         f"{url[5:].partition(';')[0]}, {len(url) * 3 // 4096 + 1} KB" for url in urls
     ]
     phrase = "image" if len(urls) == 1 else "images"
-    said = asked.say(phrase, n=len(urls), kinds="; ".join(kinds))
+    said = asked.format_phrase(phrase, n=len(urls), kinds="; ".join(kinds))
     return said + asked.phrases["space"]
 
 
@@ -146,7 +150,7 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     if files:
         return answer_files(replace(whole, text=typed), files), True
     if REQUEST.match(whole.text):
-        return whole.say("unable", sent=whole.describe_sent()), False
+        return whole.format_phrase("unable", sent=whole.describe_sent()), False
     if CONTEXT_QUESTION.search(whole.text):
         return describe_sheets(messages, whole), True
     if not is_question(whole.text):
@@ -156,7 +160,9 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     parts = AND_QUESTION.split(whole.text) if is_short else [whole.text]
     said = [look_up_fact(replace(whole, text=part)) for part in parts]
     found = whole.phrases["space"].join(filter(None, dict.fromkeys(said)))
-    return found or whole.say("unknown", sent=whole.describe_sent()), bool(found)
+    return found or whole.format_phrase("unknown", sent=whole.describe_sent()), bool(
+        found
+    )
 
 
 def describe_sheets(messages: Sequence[BaseMessage], asked: Question) -> str:
@@ -166,15 +172,17 @@ def describe_sheets(messages: Sequence[BaseMessage], asked: Question) -> str:
         fenced = find_fenced(message)
         name = fenced[0] if fenced else "system" if message.type == "system" else "sent"
         sheets.setdefault(name, []).append(message)
-    lines = [asked.say("sheets")]
+    lines = [asked.format_phrase("sheets")]
     for name, parts in sheets.items():
         fenced = find_fenced(parts[0])
         said = fenced and next((each.text for each in read_fenced(fenced[1])), "")
         text = said or next(iter(split_sentences(parts[0].text)), "")
-        words = asked.say(f"sheet_{name}", n=len(parts))
+        words = asked.format_phrase(f"sheet_{name}", n=len(parts))
         tokens = count_text("\n".join(part.text for part in parts))
         lines.append(
-            asked.say("sheet", name=words, tokens=tokens, text=text[:MAX_LINE])
+            asked.format_phrase(
+                "sheet", name=words, tokens=tokens, text=text[:MAX_LINE]
+            )
         )
     return "\n".join(lines)
 
@@ -185,9 +193,12 @@ def answer_files(asked: Question, files: Sequence[tuple[str, str]]) -> str:
     Without such a passage it is the first of the files.
     """
     named = [
-        asked.say("file", name=name, tokens=count_text(text)) for name, text in files
+        asked.format_phrase("file", name=name, tokens=count_text(text))
+        for name, text in files
     ]
-    parts = [asked.say("read", files=asked.say("comma").join(named))]
+    parts = [
+        asked.format_phrase("read", files=asked.format_phrase("comma").join(named))
+    ]
     # Of a long file, the passages that were found came before the message.
     found = [each for each in asked.sent.statements if each.file]
     said = [*found, *asked.stated]
@@ -196,7 +207,7 @@ def answer_files(asked: Question, files: Sequence[tuple[str, str]]) -> str:
     quoted = hits[0][1].text if hits else next(lines, "")
     if quoted:
         phrase = "file_says" if hits else "begins"
-        parts.append(asked.say(phrase, text=clip_quote(quoted)))
+        parts.append(asked.format_phrase(phrase, text=clip_quote(quoted)))
     return asked.phrases["space"].join(parts)
 
 
@@ -230,9 +241,13 @@ def look_up_fact(asked: Question) -> str:
     question = questions[-1] if questions else asked.text
     if NAME_QUESTION.search(question):
         name, place = asked.find_name()
-        return asked.say("name", name=name, where=asked.where(place)) if name else ""
+        return (
+            asked.format_phrase("name", name=name, where=asked.describe_place(place))
+            if name
+            else ""
+        )
     hits = find_similar(asked.sent.statements, question)
-    return asked.quote(hits[0][1]) if hits else ""
+    return asked.quote_statement(hits[0][1]) if hits else ""
 
 
 def echo_message(asked: Question) -> str:
@@ -242,10 +257,10 @@ def echo_message(asked: Question) -> str:
     """
     names = (find_name(statement.text) for statement in asked.stated)
     name = next(filter(None, names), "")
-    parts = [asked.say("welcome", name=name)] if name else []
-    parts.append(asked.say("noted", text=clip_quote(drop_fences(asked.text))))
+    parts = [asked.format_phrase("welcome", name=name)] if name else []
+    parts.append(asked.format_phrase("noted", text=clip_quote(drop_fences(asked.text))))
     if not asked.sent.message_count and not asked.sent.summaries:
-        parts.append(asked.say("hint"))
+        parts.append(asked.format_phrase("hint"))
     return asked.phrases["space"].join(parts)
 
 

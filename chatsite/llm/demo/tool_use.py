@@ -226,7 +226,7 @@ def _describe_result(
         return _tell_found(asked, str(arguments.get("query", "")), result)
     if name in ("search_web", "read_page") and (cited := _cite_sources(result)):
         return cited
-    return asked.say("result", tool=name, text=clip_quote(result))
+    return asked.format_phrase("result", tool=name, text=clip_quote(result))
 
 
 def _cite_sources(result: str) -> str:
@@ -241,6 +241,6 @@ def _cite_sources(result: str) -> str:
 def _tell_found(asked: Question, query: str, result: str) -> str:
     statements = [s for s in read_fenced(result) if not s.is_question]
     if not statements:
-        return asked.say("not_found", query=query)
+        return asked.format_phrase("not_found", query=query)
     hits = [statement for _, statement in find_similar(statements, query)]
-    return asked.quote((hits or statements)[0])
+    return asked.quote_statement((hits or statements)[0])

@@ -102,9 +102,9 @@ async def test_a_socket_works_for_its_session_and_then_for_its_user(
     monkeypatch.setattr(
         fair_share, "find_fair_share", lambda key: keys.append(key) or of(key)
     )
-    leave = socket_client.SocketClient.leave
+    leave = socket_client.SocketClient.leave_presence
     monkeypatch.setattr(
-        *(socket_client.SocketClient, "leave"),
+        *(socket_client.SocketClient, "leave_presence"),
         lambda client, count: left.append(work_owner.get()) or leave(client, count),
     )
     prepared, prepare = [], attempt.prepare_attempt

@@ -266,7 +266,7 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
         if not isinstance(sample, events.Frame):
             view = socket_client.HtmlView()
             list(view.sync(client))
-            assert any(map(any, view.event(client, sample)))
+            assert any(map(any, view.draw_event(client, sample)))
 
 
 PATHS = {

@@ -291,7 +291,7 @@ def test_words_end_at_their_limit():
     words = TextParts(5)
     assert not words
     for text in ("", "abc", "def", "ghi"):
-        words.add(text)
+        words.add_text(text)
     assert str(words) == "abcde"
 
 
@@ -345,11 +345,13 @@ def test_extras_of_a_reply_are_described(extras, lines):
 def test_repeated_and_torn_entries_are_joined():
     extras = Extras(1_000)
     for text in ("Hm", "m", "m", ", so."):
-        extras.add({"reasoning_details": [{"type": "a", "index": 0, "text": text}]})
-        extras.add({"citations": ["https://example.org/"]})
+        extras.add_entries(
+            {"reasoning_details": [{"type": "a", "index": 0, "text": text}]}
+        )
+        extras.add_entries({"citations": ["https://example.org/"]})
     assert extras.to_value() == {
         "reasoning_details": [{"type": "a", "index": 0, "text": "Hmmm, so."}],
         "citations": ["https://example.org/"],
     }
-    extras.add({"images": ["x" * 2_000]})
+    extras.add_entries({"images": ["x" * 2_000]})
     assert extras.to_value() == {}

@@ -114,12 +114,12 @@ class ReplyReader:
 
     def add_text(self, text: object) -> None:
         if isinstance(text, str) and text:
-            self._text.add(text)
+            self._text.add_text(text)
             self._new.append(text)
 
     def add_reasoning(self, text: object) -> None:
         if isinstance(text, str):
-            self._reasoning.add(text)
+            self._reasoning.add_text(text)
 
     def read_usage(self, usage: object, read: str, written: str) -> None:
         if not isinstance(usage, dict):

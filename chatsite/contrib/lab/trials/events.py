@@ -76,7 +76,7 @@ class TrialEvent(AppEvent):
             del page.watched[name]
         else:
             page.watched[name] = self._open(trial)
-        card = draw_card(client.conversation(), trial, is_fragment=True)
+        card = draw_card(client.read_conversation(), trial, is_fragment=True)
         yield card + page_parts.render_status(self.describe_status())
 
     def draw_answer(self, page: "LivePage") -> str:

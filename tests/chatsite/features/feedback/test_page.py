@@ -208,9 +208,9 @@ def test_event_crosses_processes_and_is_drawn_beside_its_turn(chat):
     assert socket_client.JsonView().at_once(event)
     client = socket_client.SocketClient(chat.owner_id, "", "", chat.pk)
     view = socket_client.HtmlView()
-    assert "".join(sum(view.event(client, event), [])) == ""
+    assert "".join(sum(view.draw_event(client, event), [])) == ""
     list(view.sync(client))
-    assert pressed("".join(sum(view.event(client, event), []))) == ["bad"]
+    assert pressed("".join(sum(view.draw_event(client, event), []))) == ["bad"]
 
 
 def test_feedback_is_in_the_owners_log(client, chat):

@@ -29,7 +29,7 @@ def socket_of(conversation):
 
 
 def heard(view, conversation, event):
-    parts = view.event(socket_of(conversation), event)
+    parts = view.draw_event(socket_of(conversation), event)
     return "".join(text for some in parts for text in some)
 
 
@@ -139,4 +139,4 @@ def test_events_are_known_to_their_receivers(conversation):
         assert JsonView().at_once(sample)
         view = HtmlView()
         list(view.sync(client))
-        assert any(map(any, view.event(client, sample)))
+        assert any(map(any, view.draw_event(client, sample)))
