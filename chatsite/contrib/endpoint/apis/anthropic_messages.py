@@ -9,7 +9,7 @@ from django.conf import settings
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.messages.tool import tool_call_chunk
 
-from .api import Api, list_messages, wants_stream
+from .api import Api, list_declared_tools, list_messages, wants_stream
 from .errors import ApiError
 from .provider_report import COMPACTION
 from .reply_reader import ReplyReader
@@ -96,12 +96,14 @@ def read_changed_tool(block: Mapping[str, Any]) -> tuple[str, dict[str, Any] | N
 
 def list_anthropic_tools(body: Mapping[str, Any]) -> list[Any]:
     """Return the tools as of the request: as its history adds and removes them."""
-    declared = body.get("tools")
-    declared = declared if isinstance(declared, list) else []
+    declared = list_declared_tools(body)
+    changes = [*_list_tool_changes(body)]
+    if not changes:
+        return declared
     found = {each.get("name"): each for each in declared if isinstance(each, dict)}
     # A tool that is only referred to comes back as it was declared.
     known = {**found}
-    for block in _list_tool_changes(body):
+    for block in changes:
         name, definition = read_changed_tool(block)
         if block["type"] == ADDITION and (tool := definition or known.get(name)):
             known[name] = found[name] = tool
@@ -332,6 +334,7 @@ API = Api(
     previous_field="thread.previous_message_id",
     not_found_code=THREAD_CODES[0],
     holds_setup=True,
+    list_tools=list_anthropic_tools,
     reader=AnthropicReader,
     write_error=write_anthropic_error,
     find_upstream=find_anthropic,

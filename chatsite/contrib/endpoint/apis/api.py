@@ -23,6 +23,11 @@ def list_messages(body: Body) -> list[dict[str, Any]]:
     return messages if isinstance(messages, list) else []
 
 
+def list_declared_tools(body: Body) -> list[Any]:
+    tools = body.get("tools")
+    return tools if isinstance(tools, list) else []
+
+
 def take_one(messages: list[dict[str, Any]], start: int, _end: int) -> dict[str, Any]:
     return messages[start]
 
@@ -65,6 +70,8 @@ class Api:
     # The field of the body with the history, and how it is read; pages show it as JSON.
     list_name: str = "messages"
     list_sent: Callable[[Body], list[dict[str, Any]]] = list_messages
+    # Returns the tools that the model has at the end of the history.
+    list_tools: Callable[[Body], list[Any]] = list_declared_tools
     # Returns a message by its place in that list, as `make_rows` takes it.
     take_message: Callable[[list[dict[str, Any]], int, int], Mapping[str, Any]] = (
         take_one

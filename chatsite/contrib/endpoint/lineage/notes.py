@@ -35,6 +35,8 @@ class MessageNote:
     changes: tuple[str, ...] = ()
     reply: int | None = None
     is_forgotten: bool = False
+    # The provider's own summary covers all messages up to this one.
+    is_summarised: bool = False
     # The conversation id and title of each.
     agents: tuple[tuple[Any, str], ...] = ()
     more_agents: int = 0
@@ -56,7 +58,17 @@ def read_notes(
         notes[seq].more_agents = len(agents[MAX_NAMED:])
     for seq in _list_forgotten(conversation, first, end):
         notes[seq].is_forgotten = True
+    for seq in _list_summarised(conversation, first, end):
+        notes[seq].is_summarised = True
     return notes
+
+
+def _list_summarised(
+    conversation: Conversation, first: int, end: int | None
+) -> list[int]:
+    rows = conversation.provider_summaries.filter(last_seq__gte=first)
+    rows = rows.filter(last_seq__lt=end) if end else rows
+    return [*rows.values_list("last_seq", flat=True)]
 
 
 def _list_changes(

@@ -35,7 +35,11 @@ def draw_beside_sent(conversation: Conversation, seq: int) -> str:
     if lineage is None:
         return ""
     words, link = LINEAGES.get(lineage, lineage), _draw_link(conversation, seq, "")
-    return format_html(" · {} · {}", words, link)
+    drawn = format_html(" · {} · {}", words, link)
+    summaries = conversation.provider_summaries.filter(last_seq__lt=seq)
+    if summaries.exists():
+        drawn += format_html(" · {}", _("The provider summarised messages before it"))
+    return drawn
 
 
 def _draw_link(conversation: Conversation, reply: int, style: str) -> str:

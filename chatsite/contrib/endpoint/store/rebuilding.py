@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from chatsite.contrib.endpoint.apis import find_api_by_name
+from chatsite.contrib.endpoint.apis.api import list_declared_tools
 from chatsite.contrib.endpoint.bounding.preamble import read_preamble, write_context
 from memory import prompts
 from memory.context import ConversationView, RequestContext
@@ -35,9 +36,9 @@ def rebuild_request(call: ModelCall) -> RequestContext:
     said = _make_sent_sections(call)
     sections = (*(system if instructions else ()), *preamble.sections, *said)
     context = Context(sections)
-    tools = body.get("tools")
-    tools = tools if isinstance(tools, list) else []
-    offered = count_text(dump_wire(tools)) if tools else 0
+    # Its tokens are those of the list; what the history changes is counted there.
+    declared, tools = list_declared_tools(body), api.list_tools(body)
+    offered = count_text(dump_wire(declared)) if declared else 0
     rows = call.conversation.summaries.filter(version__in=refs["summaries"])
     texts = Prompt.objects.in_bulk(prompts.named_in(refs)) if refs["fence"] else {}
     return RequestContext(

@@ -15,6 +15,8 @@ from chatsite.contrib.endpoint.provider_reports.cache_misses import find_cache_m
 from chatsite.contrib.endpoint.provider_reports.summaries import list_summaries
 from memory import actions
 from memory.models import Conversation, ModelCall
+from memory.view import rebuilding
+from tests.chatsite.scenes import page_of, url
 from tests.fakes.compacting import COMPACT, EDIT, CompactingProvider
 
 from ..asgi_client import Call
@@ -60,8 +62,8 @@ def send(key, messages, path="/v1/messages", **more):
 
 def show(client, **query):
     conversation = Conversation.objects.latest("pk")
-    url = reverse("endpoint-why", args=[conversation.uuid])
-    return html.unescape(client.get(url, query).content.decode())
+    path = reverse("endpoint-why", args=[conversation.uuid])
+    return html.unescape(client.get(path, query).content.decode())
 
 
 def compact(key, provider):
@@ -216,3 +218,46 @@ def test_planted_facts_that_a_summary_lost_are_named(key, provider, seed, monkey
     assert recall >= 0.9, missed
     assert false <= 0.05
     assert shown.unsupported == []
+
+
+def test_transcript_notes_where_the_provider_summarised(client, key, provider):
+    compact(key, provider)
+    made = Conversation.objects.get()
+    page = html.unescape(page_of(client, made))
+    note = "The provider summarised everything up to here."
+    _, _, after = page.partition('id="message-3"')
+    assert page.count(note) == 1
+    assert note in after.partition('id="message-4"')[0]
+    pane = client.get(url("context", made), {"reply": 4}).content.decode()
+    assert "The provider summarised messages before it" in pane
+    pane = client.get(url("context", made), {"reply": 2}).content.decode()
+    assert "The provider summarised messages before it" not in pane
+
+
+def change_tool(kind, **tool):
+    return {"role": "system", "content": [{"type": f"tool_{kind}", "tool": tool}]}
+
+
+def test_tools_are_those_as_of_the_request(client, key, provider):
+    tools = [{"name": n, "input_schema": {}} for n in ("look", "add", "sing")]
+    said = [user(PUMP)]
+    send(key, said, tools=tools)
+    named = {"type": "tool_reference"}
+    made = {"name": "dance", "input_schema": {"type": "object"}}
+    said += [
+        change_tool("removal", **named, name="add"),
+        change_tool("removal", **named, name="sing"),
+        change_tool("addition", **named, name="sing"),
+        change_tool("addition", type="tool_definition", definition=made),
+        user(ANNEX),
+    ]
+    send(key, said, tools=tools)
+    calls = ModelCall.objects.order_by("pk")
+    names = [
+        [tool["name"] for tool in rebuilding.rebuild_context(call).tools]
+        for call in calls
+    ]
+    assert names == [["look", "add", "sing"], ["look", "sing", "dance"]]
+    assert all(rebuilding.is_sent(c, rebuilding.rebuild_context(c)) for c in calls)
+    # Tools that are added in the history leave the beginning as it was.
+    assert "the list of tools has changed" not in show(client)
