@@ -3,7 +3,7 @@
 It is kept by reference; view/rebuilding.py rebuilds it later and proves it by its hash.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -74,6 +74,21 @@ class ConversationView:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldContext:
+    """What the provider holds of a conversation, rebuilt from what was sent."""
+
+    # As it was sent, and its text.
+    system: Any
+    instructions: str
+    tools: list[dict[str, Any]]
+    # In the form of the API, and the rows of the transcript.
+    wire: list[dict[str, Any]]
+    messages: list[BaseMessage]
+    sha256: str
+    is_proved: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RequestContext:
     """A context, its messages to send, the request's `messages` and the references."""
 
@@ -95,6 +110,8 @@ class RequestContext:
     texts: dict[str, str] = field(default_factory=dict)
     # Of a rebuilt context: the summaries in it.
     summaries: list[Summary] = field(default_factory=list)
+    # Rebuilds what the provider holds of an external request; None: it holds nothing.
+    read_held: Callable[[], "HeldContext"] | None = None
 
     @property
     def added(self) -> int:

@@ -37,6 +37,17 @@ def range_without(first: int, last: int, seqs: Iterable[int]) -> Ranges:
     return [*ranges, [first, last]] if first <= last else ranges
 
 
+def merge_ranges(ranges: Iterable[Sequence[int]]) -> Ranges:
+    """Return the ranges in order, without those that overlap or touch."""
+    merged: Ranges = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1][1] = max(last, merged[-1][1])
+        else:
+            merged.append([first, last])
+    return merged
+
+
 def in_ranges(ranges: Iterable[Sequence[int]]) -> Q:
     """Match the rows whose number is in one of the ranges; without a range none.
 

@@ -163,6 +163,8 @@ class ModelCall(History):
         must hold without that growth.
         """
         reported, sent = self.tokens_input or 0, self.tokens_estimated
+        # A provider may drop what only it can read.
+        sent -= self.refs.get("only_there", 0)
         if not LEAST_READ <= reported < sent * READ_WHOLE:
             return False
         known = self.conversation

@@ -39,7 +39,8 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
 def count_sent(call: ModelCall) -> dict[str, int]:
     """Count the messages before a reply by their place in its request.
 
-    "window", "newest", "steps", "summary"; "left" are those that had left the window
+    "window", "newest", "steps", "summary"; "held" are those that the provider held
+    instead; "left" are those that had left the window
     without a summary; "unsent" are those that the references do not name: removed from
     the view then or since, or left out as they did not fit.
     """
@@ -48,7 +49,7 @@ def count_sent(call: ModelCall) -> dict[str, int]:
     newest = Q(seq=refs["newest"])
     in_window, in_steps = in_ranges(refs["window"]), in_ranges(refs.get("steps", ()))
     covered, left = _split_covered(sent)
-    apart = ~in_window & ~newest & ~in_steps
+    apart, held = ~in_window & ~newest & ~in_steps, in_ranges(refs.get("held", ()))
     rows = conversation.messages.filter(seq__lt=call.message.seq)
     counts = rows.aggregate(
         window=Count("pk", in_window),
@@ -56,7 +57,8 @@ def count_sent(call: ModelCall) -> dict[str, int]:
         steps=Count("pk", in_steps),
         summary=Count("pk", covered & apart),
         left=Count("pk", left & apart),
-        unsent=Count("pk", ~covered & ~left & apart),
+        held=Count("pk", held & apart),
+        unsent=Count("pk", ~covered & ~left & ~held & apart),
     )
     return {kind: count for kind, count in counts.items() if count}
 

@@ -350,7 +350,7 @@ def is_erased(call: ModelCall) -> bool:
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
     recalled = to_ranges(list_noted(refs))
     stated = [[seq, seq] for seq, *_ in refs.get("rules", ())]
-    said = [*refs["window"], *refs.get("steps", ())]
+    said = [*refs["window"], *refs.get("steps", ()), *refs.get("held", ())]
     ranges = [*said, *refs["pinned"], *recalled, *newest, *stated]
     rows = call.conversation.messages.exclude(deleted_at=None)
     if any(rows.filter(seq__range=(first, last)).exists() for first, last in ranges):

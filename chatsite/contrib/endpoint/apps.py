@@ -25,6 +25,7 @@ class EndpointConfig(AppConfig):
         slots.register("message.menu", lineage.draw_why_item)
         slots.register("message.below", notes.draw_note, rows=notes.ROWS)
         slots.register("sent", lineage.draw_beside_sent)
+        slots.register("section.held", parts.draw_held_section)
         slots.register("conversation.origin", lineage.draw_origin)
         slots.register("run", demo.offer_demo_key)
         slots.register("account", parts.draw_keys_section)

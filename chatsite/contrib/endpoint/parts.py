@@ -1,7 +1,10 @@
-"""The endpoint's part of the account page: the list of keys."""
+"""The endpoint's parts of pages: the list of keys, and what a provider holds."""
 
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+
+from chatsite.pages.presenters.context_pane import ContextSection
+from memory.models import Conversation
 
 from . import keys
 from .addresses import base_address
@@ -14,3 +17,8 @@ def draw_keys_section(request: HttpRequest) -> str:
     rows = keys.only_valid(keys.list_api_keys(request.user))[:MAX_KEYS]
     values = {"keys": rows, "base": base_address(request)}
     return render_to_string("endpoint/_account.html", values, request)
+
+
+def draw_held_section(conversation: Conversation, section: ContextSection) -> str:
+    """Return what the provider holds of a conversation, with its hash."""
+    return render_to_string("endpoint/_held.html", {"section": section})

@@ -384,6 +384,7 @@ def make_answer_headers(
         "x-windowpane-request-sha256": stored.sent.request.body.sha256,
         "x-windowpane-lineage": stored.lineage,
         **make_context_headers(stored.sent, stored.tries),
+        **(stored.held.make_headers() if stored.held else {}),
     }
 
 

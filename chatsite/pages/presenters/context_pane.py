@@ -149,6 +149,7 @@ class ContextSection:
     text: str = ""
     rules: tuple[SentRule, ...] = ()
     tools: tuple[SentTool, ...] = ()
+    held: context.HeldContext | None = None
 
     @property
     def in_words(self) -> str:
@@ -377,6 +378,7 @@ def _make_sections(
     is_past: bool,
 ) -> Iterator[ContextSection]:
     sizes = dict(built.parts)
+    yield from _make_held_sections(built, sizes)
     if offered := sizes.get("tools"):
         sent = tuple(map(SentTool.from_definition, built.tools))
         yield ContextSection("tools", TITLES["tools"], offered, tools=sent)
@@ -408,6 +410,24 @@ def _make_sections(
             if messages and section.kind not in QUOTED
             else str(section.messages[0].content),
         )
+
+
+def _make_held_sections(
+    built: context.RequestContext, sizes: Mapping[str, int]
+) -> Iterator[ContextSection]:
+    if built.read_held:
+        held = built.read_held()
+        yield ContextSection(
+            "held",
+            TITLES["held"],
+            sizes.get("held", 0),
+            tuple(map(SeenMessage.from_message, held.messages)),
+            tools=tuple(map(SentTool.from_definition, held.tools)),
+            held=held,
+        )
+    if hidden := sizes.get("only_there"):
+        text = _("Reasoning, or a summary, that the provider holds in encrypted form.")
+        yield ContextSection("only_there", TITLES["only_there"], hidden, text=text)
 
 
 def _list_statements(

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from .context_pane import ContextSection
 
 AHEAD_OF_WINDOW = (
-    *("tools", "provider", "system", "summaries", "pinned", "facts", "rules"),
+    *("held", "only_there", "tools", "provider", "system", "summaries", "pinned"),
+    *("facts", "rules"),
 )
 TITLES = {
     **WORDS,

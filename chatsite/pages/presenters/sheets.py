@@ -26,6 +26,8 @@ TOKENS_PER_REM = 16
 FREE_REM = 4
 # The kinds of sheets in the order of the payload, with a word for those that are empty.
 WORDS = {
+    "held": gettext_lazy("Held by the provider, rebuilt from what was sent"),
+    "only_there": gettext_lazy("Readable only by the provider"),
     "tools": gettext_lazy("Tools"),
     "provider": gettext_lazy("Added by the provider"),
     "system": gettext_lazy("Instructions"),
@@ -38,7 +40,7 @@ WORDS = {
     "newest": gettext_lazy("Draft"),
 }
 # They are no sheet while they are empty.
-OPTIONAL = ("tools", "provider", "facts")
+OPTIONAL = ("held", "only_there", "tools", "provider", "facts")
 # A closed sheet shows the beginning of so many texts, and so much of each.
 GLANCES = 12
 # Of many messages the beginning and, longer, the end.
@@ -203,6 +205,11 @@ def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
         "rules": ngettext("%(n)s rule", "%(n)s rules", n),
         "recalled": ngettext("%(n)s recalled message", "%(n)s recalled messages", n),
         "steps": _("the tool calls so far"),
+        "held": ngettext(
+            "%(n)s message that the provider holds",
+            "%(n)s messages that the provider holds",
+            len(section.messages),
+        ),
         "window": last,
     }
     return words.get(section.kind, "") % {"n": n}

@@ -99,8 +99,10 @@ def describe_context(conversation: Conversation, reply: int | None) -> dict[str,
             "reported": call.tokens_input if call else None,
             "cached": call.tokens_cached if call else None,
             "output": call.tokens_output if call else None,
+            **_split_tokens(built),
         },
         "refs": built.refs,
+        **_describe_held(built),
         "model": call.model if call else built.model or requests.model_of(conversation),
     }
 
@@ -124,6 +126,31 @@ def _describe_body(
             sha256, unknown = "", "model_denied"
     found = {"body_sha256": sha256 or None, "body_fields": fields}
     return found | {"body_unknown": unknown}
+
+
+def _split_tokens(built: RequestContext) -> dict[str, int]:
+    """Return the estimate by where it is; {} if the provider holds nothing."""
+    if not built.read_held:
+        return {}
+    kinds = ("held", "only_there")
+    apart = {kind: dict(built.parts).get(kind, 0) for kind in kinds}
+    return {"sent": built.tokens - sum(apart.values()), **apart}
+
+
+def _describe_held(built: RequestContext) -> dict[str, Any]:
+    """Return what the provider holds besides what was sent."""
+    if not built.read_held:
+        return {}
+    held = built.read_held()
+    return {
+        "held": {
+            "system": held.system,
+            "tools": held.tools,
+            "messages": held.wire,
+            "sha256": held.sha256,
+            "is_proved": held.is_proved,
+        }
+    }
 
 
 def list_summaries(conversation: Conversation) -> Iterator[dict[str, Any]]:

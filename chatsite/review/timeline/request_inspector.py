@@ -120,7 +120,8 @@ class _Parts:
     def __iter__(self) -> Iterator[RequestPart]:
         sizes = dict(self.built.parts)
         tools = map(self._tool, self.built.tools)
-        for kind, items in (("tools", tools), ("provider", ())):
+        others = dict.fromkeys(("held", "only_there"), ())
+        for kind, items in {**others, "tools": tools, "provider": ()}.items():
             if kind in sizes:
                 yield RequestPart(kind, TITLES[kind], sizes[kind], list(items))
         for section in self.built.context.sections:

@@ -9,6 +9,8 @@ from django.conf import settings
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.messages.tool import tool_call_chunk
 
+from memory.engine.tokens import count_text
+
 from .api import Api, list_declared_tools, list_messages, wants_stream
 from .errors import ApiError
 from .provider_report import COMPACTION
@@ -216,6 +218,8 @@ class AnthropicReader(ReplyReader):
         if block.get("type") == COMPACTION:
             self._summaries[index] = {**block}
             self.report.summaries = [*self._summaries.values()]
+        if block.get("type") == "redacted_thinking":
+            self.report.hidden += count_text(str(block.get("data") or ""))
         self.add_text(block.get("text"))
         self.add_reasoning(block.get("thinking"))
         if block.get("type") == "tool_use":

@@ -13,9 +13,11 @@ from uuid import uuid4
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.messages.tool import tool_call_chunk
 
+from memory.engine.tokens import count_text
+
 from .api import Api, Body, wants_stream
 from .openai_chat import SYSTEM, find_openai, name_openai, write_openai_error
-from .provider_report import COMPACTION
+from .provider_report import COMPACTION, read_count
 from .reply_reader import ReplyReader
 from .rows import (
     ASSISTANT,
@@ -156,10 +158,18 @@ class ResponsesReader(ReplyReader):
         if isinstance(usage, dict):
             details = usage.get("input_tokens_details")
             usage = {**usage, "prompt_tokens_details": details}
+            self._read_hidden(usage.get("output_tokens_details"))
         self.read_usage(usage, "input_tokens", "output_tokens")
         why = response.get("incomplete_details") or {}
         self.finish_reason = why.get("reason") or response.get("status") or "completed"
         self.is_error = self.is_error or response.get("status") == "failed"
+
+    def _read_hidden(self, details: object) -> None:
+        """Count reasoning and encrypted summaries, which only the provider can read."""
+        known = details if isinstance(details, dict) else {}
+        packed = (str(i.get("encrypted_content") or "") for i in self.report.summaries)
+        reasoning = read_count(known, "reasoning_tokens")
+        self.report.hidden = reasoning + sum(map(count_text, packed))
 
     def _read_item(self, item: dict[str, Any], index: int) -> None:
         if find_kind(item) == "message":

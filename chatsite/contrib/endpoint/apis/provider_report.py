@@ -50,6 +50,8 @@ class ProviderReport:
     stated: TokenUse | None = None
     # A code of REASONS, and the tokens that the cache could have given.
     miss: tuple[str, int] | None = None
+    # Estimated tokens of the reply that only the provider can read.
+    hidden: int = 0
     # The blocks or items of its own summaries, as they were sent.
     summaries: list[dict[str, Any]] = field(default_factory=list)
 
@@ -98,6 +100,7 @@ class ProviderReport:
     def to_json(self) -> dict[str, Any]:
         """Return what is stored with the request: numbers and codes."""
         values: dict[str, Any] = {"miss": self.miss and [*self.miss]}
+        values["hidden"] = self.hidden
         if self.iterations:
             values["iterations"] = [[*each] for each in self.iterations]
             values["stated"] = self.stated and [*self.stated]

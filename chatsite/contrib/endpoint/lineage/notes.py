@@ -122,6 +122,7 @@ def _list_forgotten(
 def list_sent_spans(refs: Mapping[str, Any]) -> Ranges:
     """Return the messages that a request had, or that its summaries covered."""
     spans = [*refs["window"], *refs.get("steps", ()), *refs.get("cut", ())]
+    spans += refs.get("held", ())
     return [*spans, [refs["newest"]] * 2] if refs["newest"] else spans
 
 

@@ -14,7 +14,7 @@ from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_bytes
 from chatsite.turns import requests
 from memory.images.image_source import without_bytes
 from memory.models import Conversation, ModelCall
-from memory.ranges import Ranges, in_ranges
+from memory.ranges import Ranges, in_ranges, merge_ranges
 from memory.view import rebuilding
 
 from .transcripts import MAX_CHARS, NotReadableError
@@ -26,6 +26,7 @@ SUMMARISED = "summarised"
 LEFT = "left the window without a summary"
 NO_ROOM = "did not fit"
 NOT_SENT = "not sent by the client"
+HELD = "held by the provider"
 DELETED, REPLACED, HIDDEN = "deleted since", "replaced", "hidden from the model"
 
 
@@ -124,8 +125,9 @@ def _list_stretches(call: ModelCall, first: int) -> Iterator[dict[str, Any]]:
 def _make_judge(call: ModelCall) -> Callable[[Sequence[Any]], tuple[Any, ...] | None]:
     """Return a function that returns why a row was left out; None: it was sent."""
     refs, is_of_client = call.refs, KEY in call.refs
-    is_sent = _make_finder((*span, True) for span in _merge_ranges(_list_sent(call)))
+    is_sent = _make_finder((*span, True) for span in merge_ranges(_list_sent(call)))
     is_cut = _make_finder((*span, True) for span in refs.get("cut", ()))
+    is_held = _make_finder((*span, True) for span in refs.get("held", ()))
     versions = call.conversation.summaries.filter(version__in=refs["summaries"])
     covers = _make_finder(
         (
@@ -147,19 +149,11 @@ def _make_judge(call: ModelCall) -> Callable[[Sequence[Any]], tuple[Any, ...] | 
             return (REPLACED,)
         if excluded:
             return (HIDDEN,)
+        if is_held(seq):
+            return (HELD,)
         return (NO_ROOM,) if is_cut(seq) or not is_of_client else (NOT_SENT,)
 
     return judge
-
-
-def _merge_ranges(spans: Ranges) -> Ranges:
-    merged: Ranges = []
-    for first, last in sorted(spans):
-        if merged and first <= merged[-1][1]:
-            merged[-1][1] = max(last, merged[-1][1])
-        else:
-            merged.append([first, last])
-    return merged
 
 
 def _make_finder(spans: Iterable[tuple[int, int, Any]]) -> Callable[[int], Any]:

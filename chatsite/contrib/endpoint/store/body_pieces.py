@@ -114,17 +114,23 @@ def rebuild_body(
 
     A piece that was deleted is empty, and the hash then differs. `rebuilt` is piece 0.
     """
-    spans: Spans = frame["pieces"]
-    rows = find_pieces(conversation.pk, spans)
+    found = read_pieces(conversation.pk, frame["pieces"]) | {0: rebuilt}
+    return join_pieces(frame, found)
+
+
+def read_pieces(conversation_id: int, spans: Spans) -> dict[int, str]:
+    """Return the texts of the pieces with these numbers."""
+    rows = find_pieces(conversation_id, spans)
     values = rows.values_list("number", "text", "hole", "is_ascii", "message__text")
-    found = {
+    return {
         number: fill_in(Hollow(text, hole, is_ascii), said or "")
         for number, text, hole, is_ascii, said in values.iterator()
     }
-    found[0] = rebuilt
-    return join_body(
-        frame["between"], unpack_numbers(spans), lambda number: found.get(number, "")
-    )
+
+
+def join_pieces(frame: Mapping[str, Any], found: Mapping[int, str]) -> bytes:
+    numbers = unpack_numbers(frame["pieces"])
+    return join_body(frame["between"], numbers, lambda number: found.get(number, ""))
 
 
 def copy_pieces(

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -14,12 +15,13 @@ from chatsite.contrib.endpoint.bounding.preamble import read_preamble, write_con
 from memory import prompts
 from memory.context import ConversationView, RequestContext
 from memory.engine.compose import Context, Section, dump_wire
-from memory.engine.tokens import count_text
+from memory.engine.tokens import Parts, count_parts, count_text, share_out
 from memory.models import Conversation, ModelCall, Prompt, read_langchain
 from memory.ranges import Ranges, in_ranges
 from memory.rules import rule_source
 from memory.view import rebuilding
 
+from . import held_state
 from .body_pieces import rebuild_body
 from .sent_forms import read_changed_texts
 
@@ -36,6 +38,8 @@ def rebuild_request(call: ModelCall) -> RequestContext:
     said = _make_sent_sections(call)
     sections = (*(system if instructions else ()), *preamble.sections, *said)
     context = Context(sections)
+    held = refs[KEY].get("held")
+    apart = held_state.list_parts(refs)
     # Its tokens are those of the list; what the history changes is counted there.
     declared, tools = list_declared_tools(body), api.list_tools(body)
     offered = count_text(dump_wire(declared)) if declared else 0
@@ -48,11 +52,22 @@ def rebuild_request(call: ModelCall) -> RequestContext:
         api.list_sent(body),
         hashlib.sha256(raw).hexdigest(),
         call.tokens_estimated,
-        rebuilding.list_parts(call, context, offered),
+        (*apart, *_list_sent_parts(call, context, offered, apart)),
         tools,
         texts={name: row.text for name, row in texts.items()},
         summaries=[*rows.order_by("first_seq")] if refs["summaries"] else [],
+        read_held=partial(held_state.rebuild_held, call) if held else None,
     )
+
+
+def _list_sent_parts(
+    call: ModelCall, context: Context, offered: int, apart: Parts
+) -> Parts:
+    """Return the parts of what was sent; those in `apart` are held by the provider."""
+    if not apart:
+        return rebuilding.list_parts(call, context, offered)
+    sent = call.tokens_estimated - sum(count for _, count in apart)
+    return share_out(count_parts(context.sections, tools=offered), sent)
 
 
 def rebuild_as_next(call: ModelCall) -> RequestContext:

@@ -71,10 +71,12 @@ def _refer_sent(writer: "RequestWriter", reply_seq: int) -> dict[str, Any]:
         "newest": newest,
         **({"steps": steps} if steps else {}),
         **sent.refs,
+        **(held.refs if (held := writer.held) else {}),
         "client": {
             "wire": api.name,
             "between": pack_runs(body.between),
             "pieces": pack_numbers(writer.pieces.list_numbers(body.pieces)),
+            **({"held": held.to_json()} if held else {}),
         },
     }
     if is_cut:

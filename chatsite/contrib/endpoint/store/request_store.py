@@ -10,7 +10,7 @@ request continues from there.
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
@@ -40,7 +40,7 @@ from ..identity.decision import Decision, list_chains, stays_single
 from .bodies import SentPiece
 from .body_pieces import ConversationPieces
 from .client_turns import ClientTurns
-from .held_state import continue_history
+from .held_state import HeldState, continue_history
 from .owner_history import OwnerHistory, ServedReply, find_previous
 from .parsed_request import OutgoingRequest, ParsedRequest
 from .recording import store_call
@@ -75,6 +75,8 @@ class StoredRequest:
     beside: int | None = None
     # For the demo model, which stores nothing: the history that the body refers to.
     earlier: list[BaseMessage] = field(default_factory=list)
+    # What the provider holds of the conversation.
+    held: HeldState | None = None
 
 
 Branch = Callable[[Conversation, int], Conversation]
@@ -128,6 +130,7 @@ class RequestWriter:
         self.sent = OutgoingRequest.make_unchanged(request)
         self.history = request.history
         self.previous: ServedReply | None = None
+        self.held: HeldState | None = None
         self.title = ""
         # The client's changes, as codes for which the page has texts.
         self.changes: list[str] = []
@@ -205,6 +208,10 @@ class RequestWriter:
         known = OwnerHistory(self.key.owner_id, self.request.within)
         self.previous = find_previous(known, self.request)
         self.history = continue_history(self.request, self.previous)
+        if self.previous:
+            self.held = HeldState.from_reply(self.request.api, self.previous)
+            tokens = self.sent.tokens + self.held.all_tokens
+            self.sent = replace(self.sent, tokens=tokens)
         place = self.previous and self.previous.place
         decision = decide_lineage(self.history, self.request.hints, known, place)
         if self.request.within and decision.kind not in ("continued", "retry"):
@@ -434,6 +441,7 @@ class RequestWriter:
             or turn.user_message.seq < reply_seq - 1,
             beside=self._find_beside(),
             earlier=earlier,
+            held=self.held,
         )
 
     def _find_beside(self) -> int | None:

@@ -7,8 +7,6 @@ import json
 from typing import Any
 from uuid import UUID
 
-from langchain_core.messages.tool import tool_call_chunk
-
 from chatsite.contrib.endpoint.apis.api import Api
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.conversation_hooks import SOURCE
@@ -16,7 +14,7 @@ from chatsite.contrib.endpoint.models import ApiKey, BodyPiece
 from memory.models import Conversation, Message, ModelCall
 
 from .bodies import BodyError, Hollow, fill_in, read_body
-from .rebuilding import KEY
+from .held_state import KEY, write_reply
 
 Role = Message.Role
 SYSTEM = ("system", "developer")
@@ -94,14 +92,6 @@ def _read_history(conversation: Conversation, api: Api) -> list[dict[str, Any]]:
         if row.seq in written:
             history.append(json.loads(written[row.seq]))
         elif row.role == Role.ASSISTANT:
-            reader = api.reader("")
-            reader.add_text(row.text)
-            for index, call in enumerate(row.tool_calls):
-                arguments = json.dumps(call["args"], ensure_ascii=False)
-                named = {"name": call["name"], "id": call["id"]}
-                reader.calls.add(tool_call_chunk(args=arguments, index=index, **named))
-            history.append(reader.to_message())
-            # No API takes back the id of a message.
-            history[-1].pop("id", None)
+            history.append(write_reply(api, row))
         # A tool result without a piece came with the message after it.
     return history

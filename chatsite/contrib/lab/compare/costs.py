@@ -21,6 +21,8 @@ from .sent_requests import MessageState
 # The parts in the order in which they are shown. A provider puts the tools, and its own
 # additions, before the messages.
 PARTS = {
+    "held": gettext_lazy("What the provider holds"),
+    "only_there": gettext_lazy("Readable only by the provider"),
     "tools": gettext_lazy("Tools"),
     "provider": gettext_lazy("What the provider adds"),
     "instructions": gettext_lazy("Instructions"),

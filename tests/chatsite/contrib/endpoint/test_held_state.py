@@ -2,17 +2,20 @@
 
 import json
 import random
+from hashlib import sha256
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db.models import QuerySet
 
 from chatsite.contrib.endpoint import keys
+from chatsite.pages.presenters import thread_json
 from memory.library import erase_conversation
-from memory.models import Conversation, ModelCall
+from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 from tests.chatsite.scenes import violations
 from tests.fakes import wires
-from tests.fakes.held_threads import BETA, HeldState
+from tests.fakes.held_threads import BETA, HeldState, count
 
 from .asgi_client import Call, ask
 
@@ -297,3 +300,92 @@ async def test_random_expiry_attaches_nothing_wrong(key, bob, held, seed):
         assert held.read[-1][1] == thread.said[:-1]
     assert len({*ids.values()}) == len(ids)
     assert len(await state()) == len(ids)
+
+
+@sync_to_async
+def read_context():
+    conversation = Conversation.objects.latest("pk")
+    last = conversation.messages.filter(role="assistant").latest("seq").seq
+    return thread_json.describe_context(conversation, last)
+
+
+async def test_held_part_is_rebuilt_with_its_hash(key, held):
+    thread = Thread(key)
+    held.replies = [wires.Reply("", [wires.Call("add", "{}")])]
+    blocks = (await thread.send("One and one?"))["content"]
+    await thread.send([result_of(blocks[0], "2")])
+    await thread.send("Thanks")
+    found = await read_context()
+    previous, read, setup = held.read[-1]
+    assert found["held"]["messages"] == read[:-1]
+    assert found["held"]["system"] == setup["system"]
+    assert found["held"]["tools"] == setup["tools"]
+    assert found["held"]["is_proved"]
+    assert found["messages"] == read[-1:]
+    assert found["body_sha256"] == sha256(thread.calls[-1].body).hexdigest()
+    named = f"sha256={found['held']['sha256']}; "
+    assert thread.headers["x-windowpane-held"].startswith(named)
+    tokens = found["tokens"]
+    assert tokens["reported"] == count(read) + count(setup)
+    assert sum(part["tokens"] for part in found["parts"]) == tokens["estimated"]
+    assert tokens["sent"] + tokens["held"] + tokens["only_there"] == tokens["estimated"]
+    assert tokens["sent"] == -(-len(thread.calls[-1].body) // 4)
+    assert [part["name"] for part in found["parts"]] == ["held", "newest"]
+
+
+async def test_changed_row_leaves_the_held_part_unproved(key, held):
+    thread = Thread(key)
+    await thread.send("One?")
+    await thread.send("Two?")
+    rows = QuerySet(Message).filter(seq=2)
+    await sync_to_async(rows.update)(text="Something else")
+    assert not (await read_context())["held"]["is_proved"]
+
+
+def replying(*items, reasoning=0):
+    def answer(x):
+        whole = wires.write_whole("responses", "ok", wires.Reply("Two."))
+        whole["output"] = [*items, *whole["output"]]
+        whole["usage"]["output_tokens_details"]["reasoning_tokens"] = reasoning
+        x.send_json(whole)
+
+    return answer
+
+
+async def test_items_that_only_the_provider_reads_are_counted(key, upstream):
+    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+    packed = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAA" * 10}
+    upstream.script(replying(thought, packed, reasoning=70), replying())
+    tools = [{"type": "function", "name": "add", "description": "Adds. " * 200}]
+    body = {"model": "ok", "input": "One and one?", "tools": tools}
+    first = await Call("/v1/responses", json.dumps(body).encode(), key=key).run()
+    named = json.loads(first.answer)["id"]
+    body |= {"input": "And two?", "previous_response_id": named}
+    second = await Call("/v1/responses", json.dumps(body).encode(), key=key).run()
+    assert second.headers["x-windowpane-lineage"] == "continued"
+    found = await read_context()
+    assert found["tokens"]["only_there"] == 70 + 10
+    # The tools are sent with each request, and not held.
+    assert 5 < found["tokens"]["held"] < 40
+    assert (
+        sum(part["tokens"] for part in found["parts"]) == found["tokens"]["estimated"]
+    )
+    kinds = [each.get("type") for each in found["held"]["messages"]]
+    assert kinds == [None, "reasoning", "compaction", "message"]
+    assert (found["held"]["tools"], found["held"]["is_proved"]) == ([], True)
+
+
+async def test_page_shows_the_held_part(key, alice, client, held):
+    thread = Thread(key)
+    await thread.send("One?")
+    await thread.send("Two?")
+    await sync_to_async(client.force_login)(alice)
+    conversation = await Conversation.objects.aget()
+    page = await sync_to_async(client.get)(
+        f"/c/{conversation.uuid}/context/?reply=4", headers={"hx-request": "true"}
+    )
+    text = page.content.decode()
+    assert "Held by the provider, rebuilt from what was sent" in text
+    assert "Be brief." in text
+    assert "Reply 1 to: One?" in text
+    assert (await read_context())["held"]["sha256"][:8] in text
