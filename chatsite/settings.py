@@ -70,6 +70,7 @@ CONTRIB = {
     "archives": ["chatsite.contrib.archives"],
     "diagrams": ["chatsite.contrib.diagrams"],
     "endpoint": ["chatsite.contrib.endpoint"],
+    "evidence": ["chatsite.contrib.evidence"],
     "lab": [
         "chatsite.contrib.lab.compare",
         "chatsite.contrib.lab.examples",
@@ -520,6 +521,8 @@ WEB_SECONDS = env.time_limit("WEB_SECONDS", default=20.0)
 WEB_MAX_BYTES = env.int("WEB_MAX_BYTES", default=5_000_000, least=1_000)
 WEB_PAGE_TOKENS = env.int("WEB_PAGE_TOKENS", default=4_000, least=200)
 WEB_CALLS_PER_HOUR = env.int("WEB_CALLS_PER_HOUR", default=120)
+# Downloads of evidence by one user in a minute, in each process.
+EVIDENCE_PER_MINUTE = env.int("EVIDENCE_PER_MINUTE", default=60)
 # Bytes of the files in one result that are kept for people.
 TOOL_FILE_BYTES = env.int("TOOL_FILE_BYTES", default=5_000_000, least=0)
 # Names of the tools that new conversations begin with.

@@ -112,6 +112,8 @@ class RequestContext:
     summaries: list[Summary] = field(default_factory=list)
     # Rebuilds what the provider holds of an external request; None: it holds nothing.
     read_held: Callable[[], "HeldContext"] | None = None
+    # Of an external request: the body as it was sent.
+    body: bytes = b""
 
     @property
     def added(self) -> int:

@@ -24,6 +24,7 @@ WORDS = {
     r"|\"devices\": \[",
     "endpoint": r"other clients|\bkeys?\b.{0,20}client|account/keys"
     r"|api_keys|(?<!feedback)/why/",
+    "evidence": r"\bevidence\b|windowpane-keys",
     "examples": r"as an example|/examples?/|(?-i:\bExamples\b)",
     "experiments": "experiment|another policy",
     "facts": r"facts? about (?:you|the user)|remembered (?:of|about) you|/facts/"

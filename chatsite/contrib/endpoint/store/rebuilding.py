@@ -57,6 +57,7 @@ def rebuild_request(call: ModelCall) -> RequestContext:
         texts={name: row.text for name, row in texts.items()},
         summaries=[*rows.order_by("first_seq")] if refs["summaries"] else [],
         read_held=partial(held_state.rebuild_held, call) if held else None,
+        body=raw,
     )
 
 

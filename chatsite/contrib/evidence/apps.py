@@ -1,0 +1,26 @@
+"""The app of evidence, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class EvidenceConfig(AppConfig):
+    name = "chatsite.contrib.evidence"
+    verbose_name = _("Evidence")
+
+    def ready(self) -> None:
+        from chatsite import plugins, slots
+
+        from . import parts, views
+
+        plugins.mount("/.well-known/", access_log="none: the keys are public")
+        slots.register("conversation.menu", parts.draw_evidence_link)
+        slots.register("message.menu", parts.draw_reply_link)
+        slots.register("staff.links", "evidence/_staff_link.html")
+        plugins.register_data(
+            plugins.AppData(
+                name="signing_keys",
+                staff_actions={views.ACTION: _("downloaded evidence")},
+                log_names={"evidence": _("evidence")},
+            )
+        )

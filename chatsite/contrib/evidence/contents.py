@@ -1,0 +1,194 @@
+"""The file of evidence: a conversation, one request made of it, and its account.
+
+Values of open form are JSON in strings, so that each number of the file is whole.
+README.md describes the fields.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from memory.models import Conversation, Message, Summary
+
+from .account import MessageAccount, MessagePlace
+from .proven_request import ProvenRequest, find_proven_request
+
+VERSION = "0.4.0"  # of the draft of vCon
+OWN = "windowpane"
+# Columns of a message that are given where they are set.
+TIMES = ("pinned_at", "excluded_at", "superseded_at", "deleted_at", "imported_at")
+CALL = (
+    *("purpose", "message__seq", "summary__version", "model", "provider", "sha256"),
+    *("body_sha256", "tokens_input", "tokens_cached", "tokens_output", "error"),
+    "created_at",
+)
+CHANGE = ("action", "seq", "version", "created_at")
+
+
+def collect_file(
+    conversation: Conversation, reply: int | None, *, with_images: bool = False
+) -> dict[str, Any]:
+    """Return the file for the request of a reply, else for the next request.
+
+    Raises ModelCall.DoesNotExist for a number that is no reply.
+    """
+    now = timezone.now()
+    sent = find_proven_request(conversation, reply)
+    rows = conversation.messages.order_by("seq")
+    messages = [*(rows.filter(seq__lte=sent.reply) if sent.reply else rows)]
+    versions = conversation.summaries.filter(created_at__lte=sent.at or now)
+    versions = versions.select_related("author").prefetch_related("folded_from")
+    summaries = [*versions.order_by("version")]
+    account = MessageAccount(sent.built.refs, summaries, sent.at or now, sent.reply)
+    places = [account.find_place(row) for row in messages]
+    counts = Counter(place.name for place in places if place.name != "reply")
+    dialog = [
+        _describe_dialog(row, place, sent)
+        for row, place in zip(messages, places, strict=True)
+    ]
+    owner = conversation.owner.get_username()
+    return {
+        "vcon": VERSION,
+        "uuid": _make_uuid(f"{conversation.uuid} {sent.reply} {now.isoformat()}"),
+        "created_at": write_moment(now),
+        "subject": conversation.title,
+        "extensions": [OWN],
+        "parties": [{"name": owner}, {"name": sent.model}],
+        "dialog": dialog,
+        "analysis": [_describe_summary(row, messages, sent) for row in summaries],
+        OWN: {
+            "format": 1,
+            "conversation": str(conversation.uuid),
+            "branched_from": _name_origin(conversation),
+            "reply": sent.reply,
+            "messages": sum(counts.values()),
+            "account": dict(counts),
+            "request": sent.describe_request(with_images=with_images),
+            "images": sent.images if with_images else {},
+            "sections": sent.sections,
+            "changes": _list_owner_changes(conversation),
+            "calls": _list_recorded_calls(conversation, sent.at or now),
+            "policy": dump_open_value(conversation.policy),
+        },
+    }
+
+
+def write_moment(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def dump_open_value(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _make_uuid(text: str) -> str:
+    """Return a UUID of version 8, as the draft wants it."""
+    data = bytearray(hashlib.sha256(text.encode()).digest()[:16])
+    data[6], data[8] = data[6] & 0x0F | 0x80, data[8] & 0x3F | 0x80
+    return str(UUID(bytes=bytes(data)))
+
+
+def _name_origin(conversation: Conversation) -> str | None:
+    origin = conversation.branched_from
+    return str(origin.uuid) if origin else None
+
+
+def _describe_dialog(
+    row: Message, place: MessagePlace, sent: ProvenRequest
+) -> dict[str, Any]:
+    is_whole = place.name == "sent" and bool(row.text) and sent.has_text(row.text)
+    times = {name: getattr(row, name) for name in TIMES}
+    own = {
+        "seq": row.seq,
+        "role": row.role,
+        "place": place.name,
+        "is_whole": is_whole,
+        **place.details,
+        **{name: write_moment(at) for name, at in times.items() if at},
+    }
+    if row.tool_calls:
+        own["tool_calls"] = dump_open_value(row.tool_calls)
+    if row.tool_call_id:
+        own["tool_call_id"] = row.tool_call_id
+    if row.attachments:
+        own["attachments"] = dump_open_value(row.attachments)
+    if row.reasoning:
+        own["reasoning"] = row.reasoning
+    if row.extras:
+        data = dump_open_value(row.extras).encode()
+        found = {"readable": "only by its provider", "bytes": len(data)}
+        own["provider_items"] = found | {"sha256": hashlib.sha256(data).hexdigest()}
+    return {
+        "type": "text",
+        "start": write_moment(row.created_at),
+        "parties": [0 if row.role == Message.Role.USER else 1],
+        "mediatype": "text/plain",
+        "encoding": "none",
+        "body": row.text,
+        "message_id": str(row.seq),
+        OWN: own,
+    }
+
+
+def _describe_summary(
+    row: Summary, messages: Sequence[Message], sent: ProvenRequest
+) -> dict[str, Any]:
+    """Describe a version, and the places in the dialog of the messages it read."""
+    is_read = [
+        row.first_seq <= each.seq <= row.last_seq
+        and not any(
+            at and at < row.written_at
+            for at in (each.excluded_at, each.superseded_at, each.deleted_at)
+        )
+        for each in messages
+    ]
+    return {
+        "type": "summary",
+        "dialog": []
+        if row.is_trimmed
+        else [n for n, is_in in enumerate(is_read) if is_in],
+        "vendor": "Windowpane",
+        "product": row.model,
+        "mediatype": "text/plain",
+        "encoding": "none",
+        "body": row.text,
+        OWN: {
+            "version": row.version,
+            "level": row.level,
+            "first_seq": row.first_seq,
+            "last_seq": row.last_seq,
+            "made_from": sorted(each.version for each in row.folded_from.all()),
+            "status": row.status,
+            "is_sent": row.version in sent.built.refs["summaries"],
+            "trigger": dump_open_value(row.trigger),
+            "author": row.author.get_username() if row.author else None,
+            "created_at": write_moment(row.created_at),
+        },
+    }
+
+
+def _list_owner_changes(conversation: Conversation) -> list[dict[str, Any]]:
+    """List what the owner has done, such as pins and exclusions."""
+    rows = conversation.changes.order_by("pk").values(*CHANGE)
+    owner = conversation.owner.get_username()
+    return [
+        {**row, "created_at": write_moment(row["created_at"]), "by": owner}
+        for row in rows
+    ]
+
+
+def _list_recorded_calls(
+    conversation: Conversation, until: datetime
+) -> list[dict[str, Any]]:
+    """List the recorded requests, with their hashes and what providers reported."""
+    rows = conversation.model_calls.filter(created_at__lte=until).order_by("pk")
+    return [
+        {**row, "created_at": write_moment(row["created_at"])}
+        for row in rows.values(*CALL)
+    ]

@@ -1,0 +1,150 @@
+"""Check a file of evidence without its site: `python verify.py FILE KEYS`.
+
+It prints one sentence and exits with 0, or prints what is wrong and exits with 1.
+"""
+
+import base64
+import hashlib
+import json
+import pathlib
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from html import escape
+from typing import Any
+
+OWN, SKEW = "windowpane", timedelta(minutes=5)
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, P) % P
+BASE = 15112221349535400772501151409588531511454012693041857206046113283949847762202
+BROKEN = "the signature does not fit the hashes beside it"
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
+
+
+def check(is_right: object, text: str) -> None:
+    if not is_right:
+        raise ValueError(text)
+
+
+def canonical(value: Any) -> str:
+    """Return the value as RFC 8785 writes it; numbers have to be whole."""
+    if value is None or isinstance(value, (str, bool)):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int) and abs(value) < 2**53:
+        return str(value)
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: name.encode("utf-16-be"))
+        pairs = (f"{canonical(name)}:{canonical(value[name])}" for name in names)
+        return "{" + ",".join(pairs) + "}"
+    check(isinstance(value, list), "a number is too large, or not whole")
+    return "[" + ",".join(map(canonical, value)) + "]"
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_parts(file: Any) -> dict[str, str]:
+    parts = {}
+    for name, value in file.items():
+        found = enumerate(value, 1) if isinstance(value, list) else [("", value)]
+        found = value.items() if isinstance(value, dict) else found
+        parts |= {f"{name} {key}".strip(): digest(canonical(v)) for key, v in found}
+    return parts
+
+
+def check_signed(key: bytes, value: bytes, data: bytes) -> None:
+    """Check an Ed25519 signature (RFC 8032); without `cryptography`, slowly."""
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        number, factor = (int.from_bytes(b, "little") for b in (key, value[32:]))
+        hashed, y = hashlib.sha512(value[:32] + key + data).digest(), number % 2**255
+        square = (y * y - 1) * pow(D * y * y + 1, -1, P)
+        x = pow(square, (P + 3) // 8, P)
+        x = x if (x * x - square) % P == 0 else x * pow(2, (P - 1) // 4, P) % P
+        # The negative of the key: what remains is a sum.
+        point = (x if x % 2 != number >> 255 else P - x, y)
+        point = multiply_point(int.from_bytes(hashed, "little") % L, point)
+        x, y = add_points(point, multiply_point(factor, (BASE, 4 * pow(5, -1, P) % P)))
+        found = (y | x % 2 << 255).to_bytes(32, "little")
+        return check(factor < L and found == value[:32], BROKEN)
+    return ed25519.Ed25519PublicKey.from_public_bytes(key).verify(value, data)
+
+
+def add_points(p: Any, q: Any) -> Any:
+    t = D * p[0] * p[1] * q[0] * q[1]
+    x, y = p[0] * q[1] + p[1] * q[0], p[1] * q[1] + p[0] * q[0]
+    return x * pow(1 + t, -1, P) % P, y * pow(1 - t, -1, P) % P
+
+
+def multiply_point(number: int, point: Any) -> Any:
+    half = multiply_point(number >> 1, add_points(point, point)) if number else (0, 1)
+    return add_points(half, point) if number % 2 else half
+
+
+def check_signature(file: Any, keys: Any) -> str:
+    check("windowpane_signature" in file, "it has no signature")
+    own = file.pop("windowpane_signature")
+    site, ours, day, value = own["site"], keys["site"], own["signed_at"], own["value"]
+    key = {each["kid"]: each for each in keys["keys"]}.get(own["kid"])
+    check(key and site == ours, f"it is signed by {site}, not with a key of {ours}")
+    check(len(value) == 128 and value == bytes.fromhex(value).hex(), BROKEN)
+    raw, bare = base64.urlsafe_b64decode(key["x"] + "="), {**own, "value": ""}
+    check_signed(raw, bytes.fromhex(value), canonical(bare).encode())
+    found, signed = digest_parts(file), own["parts"]
+    wrong = [name for name in found | signed if found.get(name) != signed.get(name)]
+    check(digest(canonical(file)) == own["sha256"], f"changed: {', '.join(wrong[:9])}")
+    times = (day, key["created_at"], key["retired_at"] or "9999-01-01T00:00:00Z")
+    at, made, ended = map(datetime.fromisoformat, times)
+    check(made - SKEW < at, f"it says {day}, before its key was made")
+    check(at - SKEW < ended, f"it says {day}, after its key was retired")
+    check(at - timedelta(1) < datetime.now(UTC), f"it says {day}, which is to come")
+    note = f" (its key was retired on {times[2][:10]})" if key["retired_at"] else ""
+    return f"signed by {site} on {day[:10]} at {day[11:16]} UTC{note}"
+
+
+def check_request(file: Any) -> str:
+    own, said = file[OWN], []
+    request, images = own["request"], own["images"]
+    if request["missing"]:
+        return f"the request is not rebuilt: {request['missing']}"
+    body = "".join(images.get(piece, piece) for piece in request["body"])
+    check(digest(body) == request["sha256"], "the request has another hash")
+    json.loads(body, object_hook=lambda each: said.extend(map(str, each.values())))
+    all_said, whole = "\n".join(said), [d for d in file["dialog"] if d[OWN]["is_whole"]]
+    texts = {f"message {d[OWN]['seq']}": d["body"] for d in whole} | own["sections"]
+    for name, text in texts.items():
+        is_sent = text in all_said or escape(text, quote=False) in all_said
+        check(is_sent, f"the request does not have {name}")
+    return "the request rebuilds to its hash"
+
+
+def count_messages(file: Any) -> str:
+    rows = [d[OWN] for d in file["dialog"] if d[OWN]["place"] != "reply"]
+    found, total = Counter(row["place"] for row in rows), file[OWN]["messages"]
+    size = len({row["version"] for row in rows if row["place"] == "summary"})
+    of = f"{COUNTS[size] if size < 9 else size} summar{'y' if size == 1 else 'ies'}"
+    words = {"sent": "sent", "summary": f"in {of}", "owner": "left out by their owner"}
+    words |= {"rule": "left out by a rule", "erased": "erased"}
+    check(found == file[OWN]["account"], "the account is not that of the messages")
+    check(total == sum(found[place] for place in words), "a message has no place")
+    said = ", ".join(f"{found[n]} {words[n]}" for n in words if found[n]) or "none"
+    return f"{total} of {total} messages accounted for: {said}"
+
+
+def verify(data: bytes, keys: bytes) -> tuple[bool, str]:
+    """Return whether a file is in order, and a sentence about it."""
+    try:
+        file = json.loads(data.decode())
+        check(canonical(file).encode() == data, "it is not in its canonical form")
+        signed = check_signature(file, json.loads(keys))
+        return True, "; ".join([signed, check_request(file), count_messages(file)])
+    except Exception as error:  # noqa: BLE001
+        return False, str(error) if isinstance(error, ValueError) else BROKEN
+
+
+if __name__ == "__main__":
+    outcome = verify(*(pathlib.Path(name).read_bytes() for name in sys.argv[1:3]))
+    sys.stdout.write(f"{outcome[1]}\n")
+    sys.exit(not outcome[0])
