@@ -260,7 +260,7 @@ async def relay_stored_response(
     client: Connection,
 ) -> None:
     """Send a response that this user was sent before, and only this user."""
-    from .stored_responses import fetch_stored_response, find_response_call
+    from .relay.stored_responses import fetch_stored_response, find_response_call
 
     response_id = scope["path"].removeprefix(api.id_path)
     account = account_of_user(key.owner_id)

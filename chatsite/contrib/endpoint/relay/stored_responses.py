@@ -7,14 +7,14 @@ from django.conf import settings
 
 from memory.models import ModelCall
 
-from .access.read_scope import record_reading
-from .apis.api import Api
-from .apis.errors import ApiError
-from .apis.openai_responses import make_kept_response
-from .models import ApiKey
-from .relay.provider_answer import ProviderAnswer, make_json_answer, read_answer
-from .relay.upstream import send_upstream
-from .store.owner_history import NotOwnedError, OwnerHistory
+from ..access.read_scope import record_reading
+from ..apis.api import Api
+from ..apis.errors import ApiError
+from ..apis.openai_responses import make_kept_response
+from ..models import ApiKey
+from ..store.owner_history import NotOwnedError, OwnerHistory
+from .provider_answer import ProviderAnswer, make_json_answer, read_answer
+from .upstream import send_upstream
 
 
 def find_response_call(
