@@ -1,6 +1,7 @@
 """The app of the endpoint for other clients, and what it adds to the core."""
 
 from django.apps import AppConfig
+from django.db.models.signals import pre_delete
 from django.utils.translation import gettext_lazy as _
 
 
@@ -13,12 +14,24 @@ class EndpointConfig(AppConfig):
         from chatsite import plugins, slots
         from memory.view import rebuilding
 
-        from . import asgi, conversation_hooks, demo, keys, parts
+        from . import (
+            asgi,
+            conversation_hooks,
+            demo,
+            keys,
+            models,
+            parts,
+            provider_erasure,
+        )
         from .lineage import joining, notes, single_calls
         from .lineage import parts as lineage
         from .mcp_server import checks  # noqa: F401
 
         asgi.mount_all()
+        pre_delete.connect(provider_erasure.note_erased, models.ClientRequest)
+        plugins.register_job(
+            provider_erasure.sweep_erasures, due=provider_erasure.find_due
+        )
         rebuilding.rebuilders["client"] = conversation_hooks.rebuild_of_client
         slots.register("row.mark", conversation_hooks.name_client)
         plugins.register_source(single_calls.LIST_FILTER.name, single_calls.LIST_FILTER)

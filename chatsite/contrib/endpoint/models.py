@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Now
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -330,3 +331,18 @@ class ProviderSummary(models.Model):
 
     def __str__(self) -> str:
         return f"ProviderSummary {self.pk}"
+
+
+class ProviderErasure(models.Model):
+    """A reply that was erased here and that its provider is still asked to delete."""
+
+    response_id = models.CharField(max_length=300)
+    model = models.CharField(max_length=100)
+    tries = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField(db_default=Now(), db_index=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"ProviderErasure {self.pk}"
