@@ -1,4 +1,4 @@
-.PHONY: setup run test test-all test-weekly test-fast test-newest test-oldest lint docs bench soak screenshots messages lock sbom
+.PHONY: setup run test test-all test-weekly test-fast test-newest test-oldest test-google lint docs bench soak screenshots messages lock sbom
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
@@ -6,11 +6,13 @@ test:         ; scripts/test.sh first
 test-all: test
 	scripts/test.sh rest
 	scripts/test-oldest.sh
+	scripts/test-google.sh
 	scripts/test-newest.sh
 test-weekly:  ; scripts/test.sh weekly
 test-fast:    ; scripts/test-fast.sh
 test-newest:  ; scripts/test-newest.sh
 test-oldest:  ; scripts/test-oldest.sh
+test-google:  ; scripts/test-google.sh
 lint:         ; scripts/lint.sh
 docs:         ; scripts/docs.sh
 bench:        ; scripts/bench.sh

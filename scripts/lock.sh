@@ -18,7 +18,7 @@ write() { # NAME [ARGUMENTS]
 
 # The tests have all that the others have but models, so those take over its versions.
 write requirements/tests "$@"
-for name in oldest site signin saml mcp tracing models; do
+for name in oldest google site signin saml mcp tracing models; do
     cp requirements/tests.lock "requirements/$name.lock"
     write "requirements/$name"
 done

@@ -1,5 +1,6 @@
-"""Anthropic's Messages API on loopback, and a chat model that needs no package and says
-the same in LangChain's chunks. Both answer from one script, as MessagesAPI.script says.
+"""The APIs of Anthropic, Google and Ollama on loopback, and a chat model that needs no
+package and says the same in LangChain's chunks. All answer from one script, as
+MessagesAPI.script says; the path of a request tells whose API is asked.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from . import google_api, ollama_api
 from .wires import split_words
 
 USAGE = {
@@ -22,6 +24,7 @@ USAGE = {
 }
 PIECES = {"text": "text", "thinking": "thinking", "tool_use": "input"}
 HANG, OVERLOADED = "hang", "overloaded"
+OTHERS = (google_api, ollama_api)
 
 
 def think(text):
@@ -77,32 +80,45 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         api = self.server.api
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        its = next((each for each in OTHERS if each.PATH in self.path), None)
         entry = api.take(body)
         if isinstance(entry, int):
-            error = {"type": "invalid_request_error", "message": "refused, sk-hunter2"}
-            answer = json.dumps({"type": "error", "error": error}).encode()
-            self.send_response(entry)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            self.refuse(entry, its)
             return
         self.close_connection = True
         self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
+        kind = its.CONTENT_TYPE if its else "text/event-stream"
+        self.send_header("Content-Type", kind)
         self.send_header("Connection", "close")
         self.end_headers()
-        for event in list_events(body["model"], entry):
-            self.write(event)
+        for event in its.list_events(entry) if its else list_events("m", entry):
+            self.write(event, its)
         try:
             while entry == HANG and not api.closed.wait(0.05):
-                self.write({"type": "ping"})
+                self.write(its.IDLE if its else {"type": "ping"}, its)
         except OSError:
             api.closed.set()
 
-    def write(self, event):
-        self.wfile.write(f"event: {event['type']}\n".encode())
-        self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+    def refuse(self, status, its):
+        text = "refused, sk-hunter2"
+        error = {"type": "invalid_request_error", "message": text}
+        answer = {"type": "error", "error": error}
+        answer = json.dumps(its.make_error(status, text) if its else answer).encode()
+        # Ollama's package closes no connection itself.
+        self.close_connection = True
+        self.send_response(status)
+        self.send_header("Connection", "close")
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def write(self, event, its):
+        if its:
+            self.wfile.write(its.encode(event))
+        else:
+            self.wfile.write(f"event: {event['type']}\n".encode())
+            self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
         self.wfile.flush()
 
 

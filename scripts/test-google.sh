@@ -1,0 +1,10 @@
+#!/bin/sh
+# The tests of the models of LangChain, Google's among them, in an environment of its own:
+# Google's package wants an older tenacity than the site's lock has. Arguments go to pytest.
+set -eu
+cd "$(dirname "$0")/.."
+
+VENV=.venv-google scripts/setup.sh requirements/google.lock
+unset PYTHONDONTWRITEBYTECODE TEST_TOTALS
+export TEST_DATABASE=sqlite TEST_PATIENCE="${TEST_PATIENCE:-4}"
+.venv-google/bin/python -m pytest -q tests/chatsite/llm/test_langchain_chat.py "$@"
