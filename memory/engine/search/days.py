@@ -1,46 +1,81 @@
-"""Days that a text names, in English and Chinese.
+"""Days that a text names, for a search by date: English and Chinese notations.
 
-"2 May", "May 2nd, 2023", "2023-05-02", "02.05.2023", "last Tuesday", "yesterday",
-5月2日, 五月二号, 上周二, 昨天.
-
-A day becomes a term, with its year and without, so that a search compares all ways of
-writing it, in the date of a message and in its text.
+"yesterday" and "last Tuesday" count from the day of the message; a question counts from
+the day on which it is asked. Dates are in UTC.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from itertools import islice
-from operator import itemgetter
+
+from .values import HAN, MONTH, MONTHS, TENS, WORDS, read_number
 
 # Limits for one text.
 MOST_CHARS, MOST_DAYS = 20_000, 20
 
-MONTHS = (
-    *("jan", "feb", "mar", "apr", "may", "jun"),
-    *("jul", "aug", "sep", "oct", "nov", "dec"),
-)
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-MONTH = (
-    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
-    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
-)
 WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\b"
-NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
-NUMBERS |= {"six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
-HAN = dict(zip("一二三四五六七八九", range(1, 10), strict=True)) | {"两": 2}
-HAN_NUMBER = r"(?:\d{1,2}|[一二三四五六七八九十两]{1,3})"
+PLACES = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
+    "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
+)
+ORDINALS = {word: n for n, word in enumerate(PLACES.split(), start=1)}
+ORDINALS |= {"twentieth": 20, "thirtieth": 30}
+NUMBER = rf"(?:\d{{1,3}}|an?|a[ ]couple[ ]of|{'|'.join(WORDS)})"
+COUNTS = {"a": 1, "an": 1, "a couple of": 2}
+HAN_NUMBER = rf"(?:\d{{1,2}}|[{HAN[1:]}十]{{1,3}})"
 HAN_WEEKDAYS = "一二三四五六日天"
 RELATIVE = {"the day before yesterday": -2, "the day after tomorrow": 2}
 RELATIVE |= {"yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "tomorrow": 1}
-HAN_RELATIVE = {"大前天": -3, "前天": -2, "昨天": -1, "昨晚": -1, "昨日": -1}
-HAN_RELATIVE |= {"今天": 0, "今日": 0, "今晚": 0, "明天": 1, "后天": 2}
+HAN_RELATIVE = {
+    "大前天": -3,
+    "前天": -2,
+    "前晚": -2,
+    "昨天": -1,
+    "昨晚": -1,
+    "昨日": -1,
+}
+HAN_RELATIVE |= {
+    "今天": 0,
+    "今日": 0,
+    "今晚": 0,
+    "今早": 0,
+    "明天": 1,
+    "大后天": 3,
+    "后天": 2,
+}
 HAN_WEEKS = {"上上": -2, "上": -1, "这": 0, "本": 0, "下": 1}
+STEPS = HAN_WEEKS | {"last": -1, "this": 0, "next": 1}
+YEARS = {"前年": -2, "去年": -1, "今年": 0, "明年": 1}
+DAYS = {"day": 1, "天": 1, "fortnight": 14}
+DAYS |= dict.fromkeys(["week", "周", "星期", "礼拜"], 7)
+# Month and day of feasts; of those that move, from FIRST_YEAR on.
+FIRST_YEAR = 2020
+FEASTS = {
+    name.strip(): [divmod(int(place), 100) for place in places.split()]
+    for name, places in re.findall(
+        r"([^\d,]+)([\d ]+)",
+        "halloween 1031, christmas eve 1224, christmas 1225, boxing day 1226, "
+        "new year's eve 1231, new year's day 101, valentine's day 214, 元旦 101, "
+        "情人节 214, 妇女节 308, 清明节 405, 劳动节 501, 儿童节 601, 国庆 1001, "
+        "平安夜 1224, 圣诞节 1225, "
+        "春节 125 212 201 122 210 129 217 206 126 213 203 123 211 131 219, "
+        "端午 625 614 603 622 610 531 619 609 528 616 605 624 612 601 620, "
+        "中秋 1001 921 910 929 917 1006 925 915 1003 922 912 1001 919 908 927, "
+        "easter 412 404 417 409 331 420 405 328 416 401 421 413 328 417 409, "
+        "thanksgiving 1126 1125 1124 1123 1128 1127 1126 1125 1123 1122 1128 1127 1125 "
+        "1124 1123",
+    )
+}
 TWO, FOUR = r"\d{1,2}", r"\d{4}"
+NTH = rf"(?:{TWO}(?:st|nd|rd|th)?|(?:(?:twenty|thirty)-)?(?:{'|'.join(ORDINALS)}))\b"
 # First characters of the forms, inside a word and at its start: checked first, because
 # no form begins at most places of a text.
-INSIDE = rf"\d{''.join(HAN)}十{''.join(map(itemgetter(0), HAN_RELATIVE))}上这本下"
-AT_A_WORD = "adefjlmnosty"
+INSIDE = (
+    rf"\d{HAN}十半上这本下{''.join(w[0] for w in [*HAN_RELATIVE, *YEARS, *FEASTS])}"
+)
+AT_A_WORD = "abcdefhijlmnostuvy"
 # The names of groups end in the number of their form: a pattern has each name once.
 DAY = re.compile(
     rf"""
@@ -48,20 +83,29 @@ DAY = re.compile(
     (?<!\d) (?P<year0>{FOUR}) [-/.] (?P<month0>{TWO}) [-/.] (?P<day0>{TWO}) (?!\d)
   | (?<![\d.]) (?P<day3>{TWO}) (?P<mark>[./-]) (?P<month3>{TWO}) (?P=mark)
     (?P<year3>{FOUR}) (?!\d)
-  | \b (?:
-        (?P<day1>{TWO}) (?:st|nd|rd|th)? \s (?:of\s)? (?P<month1>{MONTH}) \b
-      | (?P<month2>{MONTH}) \.? \s (?:the\s)? (?P<day2>{TWO}) (?:st|nd|rd|th)? \b
+  | \b (?: (?P<day1>{TWO}) (?:st|nd|rd|th)? \s (?:of\s)? (?P<month1>{MONTH})
+      | (?:the\s)? (?P<day7>{NTH}) \s of \s (?P<month7>{MONTH})
+      | (?P<month2>{MONTH}) \s (?P<day2>{TWO}(?:st|nd|rd|th)?\b | the\s{NTH})
     ) (?: ,? \s (?P<year1>{FOUR}) \b )?
-  | (?: (?P<year4>{FOUR}) 年 )?
+  | (?: (?P<year4>{FOUR}年 | {"|".join(YEARS)}) )?
     (?P<month4>{HAN_NUMBER}) 月 (?P<day4>{HAN_NUMBER}) [日号]
+  | \b (?:on|by|until|till|since|before|after|from) \s the \s
+    (?P<day5>{TWO}(?:st|nd|rd|th)) \b (?: \s of \s (?P<which5>last|this|next) \s month
+      | (?! \s (?:of|floor|century|attempt|try|time|row|page|street|grade|level|lap|
+        place|line|month|week|year|edition|step|day|anniversary|birthday)\b ) )
+  | (?P<which8>上上|上|这|本|下) 个?月 (?P<day8>{HAN_NUMBER}) [日号]
+  | (?<![\d.一二三四五六七八九十第]) (?P<day6>{HAN_NUMBER}) 号
+    (?![楼线门店码院房床馆位桌机车选人库球公文])
   | \b (?P<relative>{"|".join(RELATIVE).replace(" ", "[ ]")}) \b
-  | (?P<han_relative>{"|".join(HAN_RELATIVE)})
-  | \b (?P<ago>\d{{1,3}}|{"|".join(NUMBERS)}) \s (?P<unit>day|week)s? \s ago \b
-  | (?P<han_ago>{HAN_NUMBER}) (?P<han_unit>天|个?(?:星期|礼拜)|周) (?:之?前|以前)
-  | \b (?P<which>last|this|next) \s (?P<weekday>{WEEKDAY})
-  | (?P<han_which>上上|上|这|本|下) 个? (?:周|星期|礼拜)
-    (?P<han_weekday>[{HAN_WEEKDAYS}])
-    )
+  | (?P<relative0>{"|".join(HAN_RELATIVE)})
+  | \b (?P<ahead>in\s)? (?P<count>{NUMBER}) \s (?P<unit>day|week|fortnight|month|year)
+    s? (?(ahead)|\s ago) \b
+  | (?P<count2>{HAN_NUMBER}|半) 个? (?P<unit2>天|星期|礼拜|周|月|年)
+    (?: 之?前 | 以前 | (?P<ahead2>之?后|以后) )
+  | (?P<year9>{"|".join(YEARS)}) 今天
+  | \b (?P<which>last|this|next) \s (?P<weekday>{WEEKDAY}|weekend\b)
+  | (?P<which0>上上|上|这|本|下) 个? (?:周|星期|礼拜) (?P<weekday0>[{HAN_WEEKDAYS}末])
+  | (?:\b|(?<=[^a-z])) (?P<feast>{"|".join(FEASTS).replace(" ", "[ ]")}) )
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -82,7 +126,7 @@ def read_day_terms(text: str, at: datetime | None) -> list[str]:
 def read_asked_days(text: str, at: datetime | None) -> tuple[str, list[str]]:
     """Return a question without the days it names, and their terms."""
     found = [*islice(_read_days(text[:MOST_CHARS], at), MOST_DAYS)]
-    for (start, end), _ in reversed(found):
+    for start, end in reversed(dict.fromkeys(place for place, _ in found)):
         text = f"{text[:start]} {text[end:]}"
     return text, [
         f"{day:%m-%d}" if day.year == NO_YEAR else f"{day}" for _, day in found
@@ -94,8 +138,12 @@ def _choose_year(day: date, at: datetime | None) -> date:
     if day.year != NO_YEAR or not at:
         return day
     years = range(at.year - 1, at.year + 2)
-    days = [*filter(None, (_make_day(year, day.month, day.day) for year in years))]
-    return min(days, key=lambda each: abs(each - at.date()), default=day)
+    days = (_make_day(year, day.month, day.day) for year in years)
+    return _find_nearest(days, at.date()) or day
+
+
+def _find_nearest(days: Iterable[date | None], today: date) -> date | None:
+    return min(filter(None, days), key=lambda day: abs(day - today), default=None)
 
 
 def _make_day(year: int, month: int, day: int) -> date | None:
@@ -105,73 +153,94 @@ def _make_day(year: int, month: int, day: int) -> date | None:
         return None
 
 
+def _add_months(today: date, months: int, day: int) -> date | None:
+    years, place = divmod(today.month - 1 + months, 12)
+    return _make_day(today.year + years, place + 1, day)
+
+
 def _read_days(text: str, at: datetime | None) -> Iterator[tuple[Place, date]]:
-    """Yield the span of each named day, and the day."""
+    """Yield the span of each named day, and the day: of a weekend, both of its days."""
     for match in DAY.finditer(text):
-        found = {name: value for name, value in match.groupdict().items() if value}
-        day = _read_calendar(found) or (
-            _read_relative(found, at.date()) if at else None
-        )
-        if day:
-            yield match.span(), day
+        found = {
+            name.rstrip("0123456789"): value.casefold()
+            for name, value in match.groupdict().items()
+            if value
+        }
+        days: Iterable[date | None] = ()
+        if "month" in found:
+            days = _read_calendar(found, at)
+        elif "feast" in found:
+            days = [_read_feast(FEASTS[found["feast"]], at)]
+        elif at:
+            days = _read_relative(found, at.date())
+        yield from ((match.span(), day) for day in days if day)
 
 
-def _read_calendar(found: dict[str, str]) -> date | None:
-    parts = {name[:-1]: value for name, value in found.items() if name[-1].isdigit()}
-    if "day" not in parts:
-        return None
-    month, day, year = parts["month"], parts["day"], parts.get("year", NO_YEAR)
-    if month[:3].casefold() in MONTHS:
-        return _make_day(int(year), MONTHS.index(month[:3].casefold()) + 1, int(day))
-    # In 02/05/2023 the day comes first, if that is a date.
-    return _make_day(int(year), _parse_number(month), _parse_number(day)) or (
-        _make_day(int(year), _parse_number(day), _parse_number(month))
-        if "mark" in found
-        else None
-    )
+def _read_feast(places: Sequence[tuple[int, int]], at: datetime | None) -> date | None:
+    """Return the day of a feast; of one that moves, the nearest."""
+    if len(places) == 1:
+        return _make_day(NO_YEAR, *places[0])
+    days = (_make_day(year, *place) for year, place in enumerate(places, FIRST_YEAR))
+    return _find_nearest(days, at.date()) if at else None
 
 
-def _read_relative(found: dict[str, str], today: date) -> date | None:
-    readers: tuple[tuple[str, Callable[[], int]], ...] = (
-        ("relative", lambda: RELATIVE[found["relative"].casefold()]),
-        ("han_relative", lambda: HAN_RELATIVE[found["han_relative"]]),
-        ("ago", lambda: _count_back(found["ago"], found["unit"])),
-        ("han_ago", lambda: _count_back(found["han_ago"], found["han_unit"])),
-        ("weekday", lambda: _count_days_to(found["which"], found["weekday"], today)),
-        ("han_weekday", lambda: _han_step(found, today)),
-    )
-    for name, read in readers:
-        if name in found:
-            return today + timedelta(days=read())
-    return None
+def _read_calendar(found: dict[str, str], at: datetime | None) -> list[date | None]:
+    """Return the day; of 5/2/2026, both days that it can be."""
+    year = found.get("year", f"{NO_YEAR}").rstrip("年")
+    if year in YEARS:
+        year = f"{at.year + YEARS[year] if at else NO_YEAR}"
+    day, month = _parse_number(found["day"]), found["month"][:3]
+    month = MONTHS.index(month) + 1 if month in MONTHS else _parse_number(month)
+    # In 02.05.2023 the day comes first, if that is a date.
+    days = [_make_day(int(year), month, day)]
+    if "mark" in found and (found["mark"] == "/" or not days[0]):
+        days.append(_make_day(int(year), day, month))
+    return [*dict.fromkeys(days)]
 
 
-def _count_back(number: str, unit: str) -> int:
-    return -_parse_number(number) * (1 if unit.casefold() in ("day", "天") else 7)
+def _read_relative(found: dict[str, str], today: date) -> list[date | None]:
+    step = STEPS.get(found.get("which", ""))
+    if "day" in found:
+        day = _parse_number(found["day"])
+        steps = (-1, 0, 1) if step is None else (step,)
+        return [_find_nearest((_add_months(today, n, day) for n in steps), today)]
+    if "weekday" in found:
+        monday = today + timedelta(7 * (step or 0) - today.weekday())
+        weekday = found["weekday"]
+        if weekday in ("weekend", "末"):
+            return [monday + timedelta(5), monday + timedelta(6)]
+        if weekday in HAN_WEEKDAYS:
+            return [monday + timedelta(min(HAN_WEEKDAYS.index(weekday), 6))]
+        return [today + timedelta(_count_days_to(found["which"], weekday, today))]
+    if "year" in found:
+        return [_add_months(today, 12 * YEARS[found["year"]], today.day)]
+    if "unit" in found:
+        return [_count(found, today)]
+    return [today + timedelta((RELATIVE | HAN_RELATIVE)[found["relative"]])]
+
+
+def _count(found: dict[str, str], today: date) -> date | None:
+    """Return the day so many days, weeks, months or years before or after today."""
+    unit, sign = found["unit"], 1 if "ahead" in found else -1
+    if found["count"] == "半":
+        return today + timedelta(sign * 15) if unit == "月" else None
+    count = sign * _parse_number(found["count"])
+    if unit in DAYS:
+        return today + timedelta(count * DAYS[unit])
+    return _add_months(today, count * (12 if unit in "year年" else 1), today.day)
 
 
 def _count_days_to(which: str, weekday: str, today: date) -> int:
     """Return the days to the last such weekday, the next one, or that of this week."""
-    away = WEEKDAYS.index(weekday[:3].casefold()) - today.weekday()
-    if which.casefold() == "last":
+    away = WEEKDAYS.index(weekday[:3]) - today.weekday()
+    if which == "last":
         return away - 7 * (away >= 0)
-    return away + 7 * (away <= 0 and which.casefold() == "next")
-
-
-def _han_step(found: dict[str, str], today: date) -> int:
-    """Return the days to that weekday of this or another week.
-
-    Weeks begin on Monday.
-    """
-    weekday = min(HAN_WEEKDAYS.index(found["han_weekday"]), 6)
-    return weekday - today.weekday() + 7 * HAN_WEEKS[found["han_which"]]
+    return away + 7 * (away <= 0 and which == "next")
 
 
 def _parse_number(number: str) -> int:
-    """Return the number in digits, an English word or Chinese characters (up to 99)."""
-    if number.isdecimal():
-        return int(number)
-    if number.casefold() in NUMBERS:
-        return NUMBERS[number.casefold()]
-    tens, ten, ones = number.rpartition("十")
-    return 10 * (HAN.get(tens, 1) if ten else 0) + HAN.get(ones, 0)
+    """Return the number in digits, or in words of both languages."""
+    tens, _, ones = number.removeprefix("the ").rpartition("-")
+    if ones in ORDINALS:
+        return TENS.get(tens, 0) + ORDINALS[ones]
+    return COUNTS.get(number) or int(read_number(re.sub(r"(?<=\d)[a-z]+", "", ones)))

@@ -205,9 +205,9 @@ def _read_values(sentence: str) -> Iterator[Value]:
         kind = str(match.lastgroup)
         text = " ".join((match["count"] or match[kind]).casefold().split())
         if kind == "unit":
-            yield Value(_read_number(text), _read_unit(match["unit"]))
+            yield Value(read_number(text), _read_unit(match["unit"]))
         else:
-            yield Value(READERS.get(kind, _read_number)(text), frozenset([kind]))
+            yield Value(READERS.get(kind, read_number)(text), frozenset([kind]))
 
 
 def _read_unit(text: str) -> frozenset[str]:
@@ -231,7 +231,7 @@ def _read_date(text: str) -> str:
     text = re.sub(r"^\d{4}年", "", text)
     numbers = re.findall(rf"\d+|{CHINESE}", text)
     named = [n for n, month in enumerate(MONTHS, start=1) if month in text]
-    return "-".join([*map(str, named), *map(_read_number, numbers)])
+    return "-".join([*map(str, named), *map(read_number, numbers)])
 
 
 def _read_weekday(text: str) -> str:
@@ -250,7 +250,7 @@ def _read_time(text: str) -> str:
     elif "三刻" in text or "quarter to" in text:
         minutes = 45
     words = re.findall(rf"\d+|[{HAN}十]+|{'|'.join(WORDS)}", text)
-    hour = int(_read_number(words[0])) if words else 12
+    hour = int(read_number(words[0])) if words else 12
     hour -= " to " in text
     return f"{hour % 12}:{minutes:02}"
 
@@ -260,14 +260,14 @@ def _read_share(text: str) -> str:
         return "50"
     if "third" in text or "quarter" in text:
         return text.split()[-1]
-    return _read_number(text.removeprefix("百分之"))
+    return read_number(text.removeprefix("百分之"))
 
 
-def _read_number(text: str) -> str:
+def read_number(text: str) -> str:
     """Return a number in digits, whatever words it is written in."""
     text = text.replace(",", "").strip("$€£¥ ")
     if text.endswith("个半"):
-        return f"{_read_number(text[:-2])}.5"
+        return f"{read_number(text[:-2])}.5"
     found = re.match(r"(\d+(?:\.\d+)?)\s?(k|thousand|million|[百千万亿])?", text)
     if found and len(found[0]) < MOST_DIGITS:
         scale = (SCALES | HAN_SCALES).get(found[2] or "", 1)

@@ -81,9 +81,9 @@ FORMS = (
     *(f"{month} 2" for month in days.MONTHS),
     *days.RELATIVE,
     *days.HAN_RELATIVE,
-    *(f"{number} days ago" for number in days.NUMBERS),
+    *(f"{number} days ago" for number in [*days.COUNTS, *[*days.WORDS][1:]]),
     *(f"{which} friday" for which in ("last", "this", "next")),
-    *(f"{number}天前" for number in days.HAN),
+    *(f"{number}天前" for number in days.HAN[1:]),
     *(f"{which}周五" for which in days.HAN_WEEKS),
     *("2026-05-02", "2.5.2026", "2026年5月2日", "十月二号"),
 )
