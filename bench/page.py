@@ -22,6 +22,7 @@ from .provider import running_provider
 
 USER, PASSWORD = "bench", "correct horse battery"
 MESSAGES = 10_000
+SOME_MESSAGES = 114
 DELAY = 0.01  # seconds from word to word: a quick model
 RUNS = 5
 MAKE = """
@@ -41,6 +42,25 @@ COUNT_SHIFTS = """() => {
         for (const entry of list.getEntries()) shifts.push(entry.value);
     }).observe({ type: "layout-shift" });
 }"""
+# From the key to the next frame that shows the message.
+COUNT_BUBBLE = """() => {
+    window.bubbles = [];
+    const pane = document.getElementById("transcript");
+    document.getElementById("text").addEventListener("keydown", ({ key, target }) => {
+        if (key !== "Enter") return;
+        const started = performance.now();
+        const text = target.value;
+        const look = () => {
+            const said = [...pane.querySelectorAll(".message.user .body")];
+            if (!said.some((each) => each.textContent.includes(text)))
+                return requestAnimationFrame(look);
+            bubbles.push(performance.now() - started);
+        };
+        requestAnimationFrame(look);
+    }, true);
+}"""
+WHEN_READY = """() => Math.round(
+    performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd)"""
 LAST_TURN = "() => document.querySelector('#turns > .turn:last-of-type').outerHTML"
 # Goes to the top; how long the next page takes, and how far what was there has moved.
 GO_UP = """async () => {
@@ -85,6 +105,12 @@ def running_site(folder: Path, provider_url: str, **more: str) -> Iterator[Site]
         yield site
 
 
+def make_conversation(site: Site, size: int) -> str:
+    """Return the address of a conversation of that many messages."""
+    made = site.manage("shell", "-v0", "-c", MAKE.format(user=USER, size=size))
+    return f"{site.url}/c/{made.strip()}/"
+
+
 def sign_in(context: BrowserContext, site: Site) -> Page:
     page = context.new_page()
     page.goto(f"{site.url}/accounts/login/")
@@ -114,6 +140,42 @@ def measure_paint(browser: Browser, name: str, address: str, cookies: list) -> N
         context.close()
     median = statistics.median(times)
     show(f"first contentful paint, {name}", f"{median:.0f} ms, at most {max(times)}")
+
+
+def measure_opening(browser: Browser, name: str, address: str, cookies: list) -> None:
+    """Requests, and until scripts have run and the socket is open; nothing cached."""
+    ready, live, counts = [], [], set()
+    for _ in range(RUNS):
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context.add_cookies(cookies)
+        page = context.new_page()
+        requests: list[str] = []
+        page.on("request", lambda request, found=requests: found.append(request.url))
+        page.on("websocket", lambda socket, found=requests: found.append(socket.url))
+        started = time.perf_counter()
+        page.goto(address, wait_until="commit")
+        page.wait_for_selector("#connection[data-state=open]", state="attached")
+        live.append((time.perf_counter() - started) * 1000)
+        page.wait_for_load_state("networkidle")
+        ready.append(page.evaluate(WHEN_READY))
+        counts.add(len(requests))
+        context.close()
+    figures = (
+        f"{statistics.median(ready):.0f} ms, live {statistics.median(live):.0f} ms"
+    )
+    show(f"scripts have run, {name}", f"{figures}, {max(counts)} requests")
+
+
+def measure_bubble(page: Page) -> None:
+    page.evaluate(COUNT_BUBBLE)
+    for number in range(2 * RUNS):
+        page.fill("#text", f"Message {number} of the bench")
+        page.press("#text", "Enter")
+        expect(page.locator("#turns .turn")).to_have_count(number + 1)
+        page.wait_for_selector(".turn:last-of-type[data-state=done]", state="attached")
+    found = page.evaluate("bubbles")
+    figures = f"{statistics.median(found):.0f} ms, at most {max(found):.0f}"
+    show("from Enter to one's own message", figures)
 
 
 def measure_bytes(page: Page) -> None:
@@ -193,10 +255,9 @@ def main(chars: int) -> None:
         running_site(Path(folder), provider_url) as site,
         sync_playwright() as playwright,
     ):
-        made = site.manage(
-            "shell", "-v0", "-c", MAKE.format(user=USER, size=MESSAGES)
-        ).strip()
-        long = f"{site.url}/c/{made}/"
+        some, long = (
+            make_conversation(site, size) for size in (SOME_MESSAGES, MESSAGES)
+        )
         options = {"executable_path": find_chromium(), "args": ["--no-sandbox"]}
         browser = playwright.chromium.launch(**options)
         context = browser.new_context(viewport={"width": 1440, "height": 900})
@@ -209,7 +270,9 @@ def main(chars: int) -> None:
         measure_paint(browser, "home", f"{site.url}/", cookies)
         measure_paint(browser, "empty split page", address, cookies)
         measure_paint(browser, f"split page, {MESSAGES:,} messages", long, cookies)
+        measure_opening(browser, f"{SOME_MESSAGES} messages", some, cookies)
         open_conversation(page, address)
+        measure_bubble(page)
         measure_bytes(page)
         measure_stream(page, chars)
         measure_way_up(page, long)

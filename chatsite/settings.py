@@ -340,6 +340,11 @@ STATICFILES_DIRS = [
     ("inter", BASE_DIR / "vendor" / "inter"),
     *([("mermaid", BASE_DIR / "vendor" / "mermaid")] if "diagrams" in EXTRAS else []),
 ]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "chatsite.staticfiles.BundleFinder",
+]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {

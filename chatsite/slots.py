@@ -1,4 +1,4 @@
-"""HTML that apps add to pages of the core, at named places, and their stylesheets.
+"""HTML that apps add to pages of the core, at named places, and their static files.
 
 An app registers its parts in the ready() of its AppConfig. docs/architecture.md lists
 the places, and what a part is given at each.
@@ -38,7 +38,7 @@ class SlotPart:
 
 
 _parts: dict[str, list[SlotPart]] = defaultdict(list)
-_stylesheets: dict[str, list[str]] = defaultdict(list)
+_static_files: dict[str, list[str]] = defaultdict(list)
 
 
 def register(place: str, draw: Callable[..., str] | str, **read: Any) -> None:
@@ -52,13 +52,14 @@ def register(place: str, draw: Callable[..., str] | str, **read: Any) -> None:
     _parts[place].append(SlotPart(draw, tuple(signature(draw).parameters), **read))
 
 
-def add_stylesheet(path: str, place: str) -> None:
-    """Load a stylesheet, by its static path, with the pages that `place` names.
+def add_static_file(path: str, place: str) -> None:
+    """Load a stylesheet or script, by its static path, with the pages of `place`.
 
-    These are "list" and "conversation"; or, when a part of a page is first used: "list
-    menus", "bar", "transcript", "model", "dialog".
+    These are "every-page", "list-page" and "conversation-page"; or, when a part of a
+    page is first used: "list menus", "bar", "transcript", "model", "dialog", or the
+    name of a script that calls onFirstUse.
     """
-    _stylesheets[place].append(path)
+    _static_files[place].append(path)
 
 
 def make_link(name: str, text: object) -> Callable[[], SafeString]:
@@ -83,8 +84,8 @@ def draw(place: str, **values: Any) -> SafeString:
     return format_html_join("", "{}", ((each,) for each in draw_each(place, **values)))
 
 
-def stylesheets(place: str) -> list[str]:
-    return _stylesheets.get(place, [])
+def static_files(place: str) -> list[str]:
+    return _static_files.get(place, [])
 
 
 def message_columns() -> dict[str, F]:

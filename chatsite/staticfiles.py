@@ -1,37 +1,109 @@
-"""Storage of the collected static files, and their addresses."""
+"""Bundles of static files, storage of the collected ones, and their addresses."""
 
+import atexit
+import os
 import re
-from collections.abc import Iterator
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.core.files.base import ContentFile, File
+from django.core.files.storage import FileSystemStorage
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-IMPORTS = re.compile(rb'@import url\("([\w.-]+\.css)"\);')
+from . import slots
+
 # What stands in quotation marks is no comment; one without an end is all that follows.
 COMMENTS = re.compile(rb"""("[^"\n]*"|'[^'\n]*')|/\*.*?(?:\*/\s*|\Z)""", re.DOTALL)
 INDENT = re.compile(rb"\n\s+")
-# Scripts that are collected as one file, for one request instead of ten: their names
-# without "js/" and ".js", in the order in which they run.
-JOINED = {
-    "js/page.js": "first-use appearance menus times keys notice",
-    "js/home-page.js": "sidebar list drafts",
-    "js/split-page.js": (
-        "sidebar list layout pieces live swap earlier token-buffer connection drafts"
+# The stylesheet and the script of each page, for two requests instead of forty: their
+# parts in the order of the cascade and of execution. "@list-page": what apps add there.
+# Relative addresses in stylesheets have to name the folder, as in "../inter/".
+PAGE = "css/variables css/base css/conversation-list css/accessibility"
+PANES = "css/layout css/composer css/transcript css/rail css/context css/reading"
+SCRIPTS = (
+    "django_htmx/htmx-2.min js/first-use js/appearance js/menus js/times js/keys "
+    "js/notice @every-page"
+)
+BUNDLES = {
+    "bundles/page.css": f"{PAGE} css/forms css/menus css/plain",
+    "bundles/page.js": SCRIPTS,
+    "bundles/home.css": (
+        f"{PAGE} css/layout css/composer css/forms css/home attachments/attachments "
+        "@list-page"
     ),
-    "js/sending.js": "outbox composer",
+    "bundles/home.js": (
+        f"{SCRIPTS} js/sidebar js/list js/drafts attachments/attachments js/home "
+        "@list-page"
+    ),
+    "bundles/conversation.css": (
+        f"{PAGE} {PANES} attachments/attachments @list-page @conversation-page"
+    ),
+    "bundles/conversation.js": (
+        f"{SCRIPTS} django_htmx/ext/hx-ws-2.min js/sidebar js/list js/layout js/pieces "
+        "js/live js/swap js/earlier js/token-buffer js/connection js/drafts "
+        "attachments/attachments js/outbox js/composer js/counterparts js/dialog "
+        "js/reading @conversation-page js/code js/context @list-page"
+    ),
+    "bundles/shared.css": (
+        f"{PAGE} css/menus {PANES} css/messages css/files css/sheets sharing/page"
+    ),
+    "bundles/shared.js": f"{SCRIPTS} js/reading js/code",
+    "bundles/seen.js": "js/layout js/counterparts js/context",
 }
+
+
+class BundleFinder(finders.BaseFinder):
+    """Finds bundles, made from the parts as they are now.
+
+    So a change of a part is seen on reload; collectstatic hashes them as usual.
+    """
+
+    @cached_property
+    def storage(self) -> FileSystemStorage:
+        folder = tempfile.mkdtemp(prefix="bundles-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return FileSystemStorage(location=folder)
+
+    def check(self, **options: Any) -> list:
+        return []
+
+    def find(self, path: str, find_all: bool = False, **options: Any) -> Any:
+        if path not in BUNDLES or not (made := self._make(path)):
+            return []
+        return [made] if find_all else made
+
+    def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple]:
+        for name in filter(self._make, BUNDLES):
+            yield name, self.storage
+
+    def _make(self, name: str) -> str | None:
+        """Write the bundle unless it is the same; None if parts are not installed."""
+        parts = [finders.find(part) for part in list_parts(name)]
+        if not all(parts):
+            return None
+        target = Path(self.storage.path(name))
+        joint = b"\n;\n" if name.endswith(".js") else b"\n"
+        content = joint.join(Path(part).read_bytes() for part in parts)
+        if not target.exists() or target.read_bytes() != content:
+            target.parent.mkdir(exist_ok=True)
+            # Another thread may be reading it.
+            with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
+                file.write(content)
+            os.replace(file.name, target)
+        return str(target)
 
 
 class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
     """Hashed names once collectstatic has made them, plain names before.
 
-    Stylesheets are collected without comments and indents, and with their imports
-    inlined; scripts that pages load together are collected as one.
+    Stylesheets are collected without comments and indents.
     """
 
     def url(self, name: str, force: bool = False) -> str:
@@ -49,57 +121,21 @@ class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
         """The addresses by name; collected files do not change at run time."""
         return {}
 
-    def list_addresses(self, name: str) -> list[str]:
-        """Return the address of one of JOINED; its parts' before collectstatic."""
-        if self.hashed_files and not settings.DEBUG:
-            return [self.url(name)]
-        return [self.url(part) for part in list_parts(name)]
-
-    def post_process(self, paths: dict[str, Any], **options: Any) -> Iterator[Any]:
-        if not options.get("dry_run"):
-            self._join_scripts(paths)
-        yield from super().post_process(paths, **options)
-
-    def _join_scripts(self, paths: dict[str, Any]) -> None:
-        for name in JOINED:
-            parts = list_parts(name)
-            # Other sources than the site's have none of them.
-            if not paths.keys() >= {*parts}:
-                continue
-            scripts = [Path(self.path(part)).read_bytes() for part in parts]
-            Path(self.path(name)).write_bytes(b"\n".join(scripts))
-            paths[name] = (self, name)
-
     def _save(self, name: str, content: File) -> str:
         if name.endswith(".css"):
             css = COMMENTS.sub(rb"\1", b"".join(content.chunks()))
             content = ContentFile(INDENT.sub(b"\n", css))
         return super()._save(name, content)
 
-    def post_process_with_compression(self, files: Iterator[Any]) -> Iterator[Any]:
-        return super().post_process_with_compression(self._put_imports(files))
-
-    def _put_imports(self, files: Iterator[Any]) -> Iterator[Any]:
-        """Yield the files with hashed names, then inline imports of stylesheets.
-
-        The names of the imports are known by then, and nothing is compressed yet.
-        """
-        yield from files
-        for name in self.hashed_files.values():
-            if name.endswith(".css"):
-                path = Path(self.path(name))
-                path.write_bytes(_read_whole(path))
-
-
-def _read_whole(path: Path) -> bytes:
-    """Return a stylesheet with the ones beside it that it imports inlined."""
-
-    def read(found: re.Match[bytes]) -> bytes:
-        return _read_whole(path.with_name(found[1].decode()))
-
-    return IMPORTS.sub(read, path.read_bytes())
-
 
 def list_parts(name: str) -> list[str]:
-    """Return the scripts that are collected as this one."""
-    return [f"js/{part}.js" for part in JOINED[name].split()]
+    """Return the static paths of a bundle's parts, with those that apps add."""
+    ending = Path(name).suffix
+    found = []
+    for part in BUNDLES[name].split():
+        if part.startswith("@"):
+            added = slots.static_files(part.removeprefix("@"))
+            found += (each for each in added if each.endswith(ending))
+        else:
+            found.append(part + ending)
+    return found

@@ -2,7 +2,7 @@
  * the colours is loaded with the first piece that has a language (colours.js). */
 const code = (() => {
   const label = document.body.dataset.copyLabel || "Copy";
-  const load = onFirstUse();
+  const load = onFirstUse("code");
   const PIECES = ".body pre:not(.wrap) > code:not(.math), .summary-text pre:not(.wrap) > code:not(.math)";
   let colour = null;
 

@@ -93,7 +93,7 @@
     shown = "";
   });
 
-  const load = onFirstUse();
+  const load = onFirstUse("context");
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-replay]")) load().then(({ start }) => start(), notices.failToLoad);
   });

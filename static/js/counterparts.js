@@ -1,7 +1,7 @@
 /* A message and its counterpart on the other side light up together; what does it is loaded
  * when the mouse or the keyboard first comes to one of them (counterpart-lights.js). */
 (() => {
-  const load = onFirstUse();
+  const load = onFirstUse("counterparts");
   const COMES = ["mouseover", "focusin"];
 
   function listen(isOn) {

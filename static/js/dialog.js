@@ -1,7 +1,7 @@
 /* The one dialog of the page opens with what is loaded into it. All that it does is loaded
  * with the first (open-dialog.js). */
 (() => {
-  const load = onFirstUse();
+  const load = onFirstUse("dialog");
 
   function open({ target }) {
     if (target.id !== "dialog-body") return;

@@ -2,7 +2,7 @@
  * versions of a reply are leafed through and texts copied is loaded on first use
  * (reading-acts.js). */
 (() => {
-  const load = onFirstUse();
+  const load = onFirstUse("reading");
 
   function restore() {
     unfoldAgain();

@@ -13,7 +13,7 @@ from chatsite import slots
 @pytest.fixture(autouse=True)
 def _nothing_registered(monkeypatch):
     monkeypatch.setattr(slots, "_parts", defaultdict(list))
-    monkeypatch.setattr(slots, "_stylesheets", defaultdict(list))
+    monkeypatch.setattr(slots, "_static_files", defaultdict(list))
 
 
 def draw_in_template(text, **values):
@@ -52,11 +52,11 @@ def test_an_empty_place_shows_nothing():
     assert draw_in_template("a{% slot 'here' seq=1 as shown %}{{ shown }}b") == "ab"
 
 
-def test_stylesheets_are_of_one_place():
-    slots.add_stylesheet("a/a.css", "list")
-    slots.add_stylesheet("b/b.css", "dialog")
-    assert slots.stylesheets("list") == ["a/a.css"]
-    assert slots.stylesheets("bar") == []
+def test_static_files_are_of_one_place():
+    slots.add_static_file("a/a.css", "list")
+    slots.add_static_file("b/b.css", "dialog")
+    assert slots.static_files("list") == ["a/a.css"]
+    assert slots.static_files("bar") == []
     shown = draw_in_template("{% first_use 'dialog' %}")
     assert shown.endswith("b.css")
 

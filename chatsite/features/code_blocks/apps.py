@@ -11,4 +11,7 @@ class CodeBlocksConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import slots
 
-        slots.register("conversation.head", "code_blocks/_script.html")
+        slots.register("conversation.head", "code_blocks/_words.html")
+        slots.add_static_file("code_blocks/blocks.js", "conversation-page")
+        slots.add_static_file("code_blocks/dress.js", "blocks")
+        slots.add_static_file("code_blocks/blocks.css", "blocks")

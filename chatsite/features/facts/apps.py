@@ -20,7 +20,7 @@ class FactsConfig(AppConfig):
         pre_delete.connect(store.forget_sent, sender=models.Fact)
         slots.register("message.below", parts.draw_stated_facts, rows=parts.ROWS)
         slots.register("section.facts", parts.draw_facts_section)
-        slots.add_stylesheet("facts/facts.css", "model")
+        slots.add_static_file("facts/facts.css", "model")
         plugins.register_field("policy", "facts", forms.make_fact_policy_field)
         plugins.register_field("preferences", "facts", forms.make_fact_preference_field)
         link = slots.make_link("facts", _("What is remembered about you"))

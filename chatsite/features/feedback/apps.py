@@ -15,7 +15,7 @@ class FeedbackConfig(AppConfig):
         from . import audit, export, models, parts, services, staff
 
         slots.register("message.actions", parts.draw_in_message, columns=parts.COLUMNS)
-        slots.add_stylesheet("feedback/feedback.css", "conversation")
+        slots.add_static_file("feedback/feedback.css", "conversation-page")
         plugins.register_socket(events=[parts.FeedbackEvent])
         slots.register("inspector", parts.draw_inspected)
         plugins.register_source("feedback", staff.BAD_FEEDBACK)

@@ -16,3 +16,4 @@ class InstallableConfig(AppConfig):
             access_log="none: nothing that people wrote is shown",
         )
         slots.register("head", "installable/_head.html")
+        slots.add_static_file("installable/install.js", "every-page")

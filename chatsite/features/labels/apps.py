@@ -16,8 +16,8 @@ class LabelsConfig(AppConfig):
         plugins.register_source(listing.LIST_FILTER.name, listing.LIST_FILTER)
         slots.register("list.several", "labels/_several.html")
         slots.register("list.row", "labels/_row_menu.html")
-        slots.add_stylesheet("labels/labels.css", "list")
-        slots.add_stylesheet("labels/label-menus.css", "list menus")
+        slots.add_static_file("labels/labels.css", "list-page")
+        slots.add_static_file("labels/label-menus.css", "list menus")
         plugins.register_data(
             plugins.AppData(
                 name="labels",

@@ -19,8 +19,8 @@ class RulesConfig(AppConfig):
         slots.register("message.below", parts.draw_stated_rules, rows=parts.ROWS)
         slots.register("section.rules", parts.draw_section)
         slots.register("next", parts.draw_other_rules)
-        slots.add_stylesheet("rules/rules.css", "conversation")
-        slots.add_stylesheet("rules/rule-sheet.css", "model")
+        slots.add_static_file("rules/rules.css", "conversation-page")
+        slots.add_static_file("rules/rule-sheet.css", "model")
         plugins.register_field("policy", "rules", forms.make_policy_field)
         for name, make in forms.PREFERENCE_FIELDS.items():
             plugins.register_field("preferences", name, make)

@@ -14,6 +14,8 @@ class UnreadConfig(AppConfig):
         from . import events, parts
 
         slots.register("user", parts.draw_unread)
+        slots.add_static_file("unread/unread.js", "list-page")
+        slots.add_static_file("unread/news.js", "unread")
         plugins.register_socket(
             events=[events.Unread],
             commands={"seen": lambda value: events.SeenCommand()},

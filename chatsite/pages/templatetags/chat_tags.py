@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from pathlib import PurePath
 
 from django import template
 from django.conf import settings
-from django.contrib.staticfiles.storage import staticfiles_storage
 from django.templatetags.static import static
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
@@ -19,6 +19,7 @@ from chatsite.features.tools import registry
 from chatsite.features.tools.cards.tool_cards import ToolCard
 from chatsite.llm import pricing, providers
 from chatsite.protocol import errors
+from chatsite.staticfiles import BUNDLES, list_parts
 from memory import transcript
 from memory.engine.summaries.dropped import DroppedCount, DroppedDetail
 from memory.models import Conversation, Message, Summary
@@ -47,13 +48,23 @@ register.filter("why_not_compacted", errors.explain_compaction)
 FOLD_LINES, FOLD_CHARS = 16, 2_000
 # Pages that show themselves again when a form on them is wrong.
 FORMS = ("login", "signup", "account", "password-change")
-# What is loaded when a part of the page is first used.
+# What is loaded when a part of the page, or what a script is for, is first used.
 FIRST_USE = {
     "list menus": ("css/menus.css", "css/list-actions.css", "js/list-actions.js"),
     "bar": ("css/menus.css", "css/bar.css"),
     "transcript": ("css/menus.css", "css/messages.css", "tools/tool-files.css"),
     "model": ("css/menus.css", "css/sheets.css"),
-    "dialog": ("css/menus.css", "css/forms.css", "css/dialog.css"),
+    "dialog": (
+        *("css/menus.css", "css/forms.css", "css/dialog.css", "js/open-dialog.js"),
+    ),
+    "attachments": (
+        *("attachments/attachment-cards.css", "css/files.css"),
+        "attachments/attachment-cards.js",
+    ),
+    "code": ("css/code-colours.css", "js/colours.js"),
+    "context": ("css/replay.css", "js/replay.js"),
+    "counterparts": ("css/lights.css", "js/counterpart-lights.js"),
+    "reading": ("js/reading-acts.js",),
 }
 # What a summary can have lost of a message, and of several.
 DROPPED_KINDS = {
@@ -91,20 +102,18 @@ def slot(context: template.Context, place: str, **values: object) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def app_stylesheets(context: template.Context) -> SafeString:
-    """Return links to the stylesheets of apps, and to those of steps and of files.
+def conversation_stylesheets(context: template.Context) -> SafeString:
+    """Return links to the stylesheets of steps and of files.
 
-    The latter only if the page shows some, or the next reply may have some.
+    Only if the page shows some, or the next reply may have some.
     """
-    link, paths = '<link rel="stylesheet" href="{}">', [*slots.stylesheets("list")]
-    if conversation := context.get("conversation"):
-        turns = list(_list_turns(context))
-        paths += slots.stylesheets("conversation")
-        has_tools = registry.list_offered(conversation)
-        if has_tools or any(turn.cards for turn in turns):
-            paths.append("tools/tools.css")
-        if any(message.attachments for turn in turns for message in turn.messages):
-            paths.append("css/files.css")
+    paths, turns = [], list(_list_turns(context))
+    has_tools = registry.list_offered(context["conversation"])
+    if has_tools or any(turn.cards for turn in turns):
+        paths.append("tools/tools.css")
+    if any(message.attachments for turn in turns for message in turn.messages):
+        paths.append("css/files.css")
+    link = '<link rel="stylesheet" href="{}">'
     return format_html_join("", link, ((static(path),) for path in paths))
 
 
@@ -116,10 +125,22 @@ def _list_turns(context: template.Context) -> Iterator[TurnView]:
 
 
 @register.simple_tag
-def scripts(name: str) -> SafeString:
-    """Return script elements for those collected as this one, such as "js/page.js"."""
-    addresses = ((each,) for each in staticfiles_storage.list_addresses(name))
-    return format_html_join("", '<script src="{}" defer></script>', addresses)
+def bundle(name: str) -> SafeString:
+    """Return the stylesheet and the script of this name (chatsite/staticfiles.py).
+
+    They list their parts, and what scripts load on first use, for first-use.js.
+    """
+    styles, script = f"bundles/{name}.css", f"bundles/{name}.js"
+    link = '<link rel="stylesheet" href="{}" data-parts="{}">'
+    parts = " ".join(map(static, list_parts(styles))) if styles in BUNDLES else ""
+    stems = [PurePath(part).stem for part in list_parts(script)]
+    lazy = ((stem, first_use(stem)) for stem in stems if list_first_use(stem))
+    return format_html(
+        '{}<script src="{}"{} defer></script>',
+        format_html(link, static(styles), parts) if parts else "",
+        static(script),
+        format_html_join("", ' data-{}="{}"', lazy),
+    )
 
 
 @register.simple_tag
@@ -128,8 +149,11 @@ def first_use(part: str) -> str:
 
     See static/js/first-use.js.
     """
-    paths = (*FIRST_USE[part], *slots.stylesheets(part))
-    return " ".join(map(static, paths))
+    return " ".join(map(static, list_first_use(part)))
+
+
+def list_first_use(part: str) -> tuple[str, ...]:
+    return (*FIRST_USE.get(part, ()), *slots.static_files(part))
 
 
 @register.simple_tag(takes_context=True)

@@ -10,7 +10,7 @@ from django.core.files.base import ContentFile
 from django.core.management import call_command
 from django.test import override_settings
 
-from chatsite.staticfiles import JOINED, CollectedFilesStorage, list_parts
+from chatsite.staticfiles import BUNDLES, CollectedFilesStorage, list_parts
 from memory import transcript
 
 from ..scenes import page_of, url
@@ -54,57 +54,50 @@ def served(folder: Path, name: str) -> Path:
     return folder / address.removeprefix("/static/")
 
 
-def test_imports_of_a_stylesheet_are_served_in_their_place(collected):
-    one = served(collected, "css/split-page.css")
-    assert b"@import" not in one.read_bytes()
-    for name in ("transcript", "context"):
-        part = served(collected, f"css/{name}.css").read_bytes()
-        assert part.strip() in one.read_bytes()
-    packed = one.with_name(f"{one.name}.gz").read_bytes()
-    assert gzip.decompress(packed) == one.read_bytes()
-
-
-def test_a_changed_import_is_collected_again(tmp_path):
-    sources, target = tmp_path / "sources", tmp_path / "target"
-    sources.mkdir()
-    (sources / "all.css").write_text('@import url("more.css");')
-    (sources / "more.css").write_text('@import url("one.css");')
-    names = set()
-    with override_settings(STATICFILES_DIRS=[sources], STATIC_ROOT=target, DEBUG=False):
-        for colour in ("red", "green", "green"):
-            (sources / "one.css").write_text(f"a {{ color: {colour}; }}")
-            call_command("collectstatic", interactive=False, verbosity=0)
-            one = served(target, "all.css")
-            assert one.read_text().strip() == f"a {{ color: {colour}; }}"
-            names.add(one.name)
-    assert len(names) == 2
-
-
-@pytest.mark.parametrize("name", JOINED)
-def test_scripts_that_pages_have_together_are_served_as_one(collected, name):
-    storage = CollectedFilesStorage(location=collected)
-    [address] = storage.list_addresses(name)
-    one = collected / address.removeprefix("/static/")
-    parts = [(collected / part).read_text() for part in list_parts(name)]
+@pytest.mark.parametrize("name", BUNDLES)
+def test_bundle_is_served_hashed_and_compressed(collected, name):
+    one = served(collected, name)
+    assert one.name != Path(name).name
+    parts = [served(collected, part).read_bytes() for part in list_parts(name)]
+    text = one.read_bytes()
     assert len(parts) > 1
-    assert one.read_text() == "\n".join(parts)
+    places = [text.index(part.strip()) for part in parts]
+    assert places == sorted(places)
     packed = one.with_name(f"{one.name}.gz").read_bytes()
-    assert gzip.decompress(packed) == one.read_bytes()
+    assert gzip.decompress(packed) == text
 
 
-def test_scripts_are_served_apart_before_collectstatic(tmp_path, collected):
-    apart = ["/static/js/outbox.js", "/static/js/composer.js"]
-    uncollected = CollectedFilesStorage(location=tmp_path)
-    assert uncollected.list_addresses("js/sending.js") == apart
-    with override_settings(DEBUG=True):
-        storage = CollectedFilesStorage(location=collected)
-        assert storage.list_addresses("js/sending.js") == apart
+def test_bundle_has_a_changed_part_on_the_next_request(tmp_path, monkeypatch):
+    monkeypatch.setitem(BUNDLES, "bundles/some.js", "some/one some/two")
+    some = tmp_path / "some"
+    some.mkdir()
+    (some / "one.js").write_text("one()")
+    with override_settings(STATICFILES_DIRS=[tmp_path]):
+        assert finders.find("bundles/some.js") is None
+        for text in ("two()", "three()"):
+            (some / "two.js").write_text(text)
+            found = Path(finders.find("bundles/some.js"))
+            assert found.read_text() == f"one()\n;\n{text}"
+            time = found.stat().st_mtime_ns
+            assert Path(finders.find("bundles/some.js")).stat().st_mtime_ns == time
+        assert finders.find("bundles/some.js", find_all=True) == [str(found)]
 
 
-def scripts_of(page: str, attribute: str) -> set[str]:
-    """Names of the own scripts that the page's <script> elements give there."""
-    own = rf'<script[^>]* {attribute}="/static/((?!django_htmx)[\w/-]+)'
-    return set(re.findall(own, page))
+def scripts_of(page: str) -> set[str]:
+    """Names of the own scripts that the page loads at once, bundled or not."""
+    own = r'<script[^>]* src="/static/([\w/-]+)\.js'
+    return {
+        part.removesuffix(".js")
+        for name in re.findall(own, page)
+        for part in (list_parts(f"{name}.js") if "bundles" in name else [name])
+        if "django_htmx" not in part
+    }
+
+
+def modules_of(page: str) -> set[str]:
+    """Names of the modules that the bundle loads on first use."""
+    [bundle] = re.findall(r"<script[^>]* src=[^>]*/bundles/[^>]*>", page)
+    return set(re.findall(r"/static/([\w/-]+)\.js\b", bundle.split("src=")[1])[1:])
 
 
 def bytes_of(names: set[str]) -> int:
@@ -128,26 +121,27 @@ def styles_of(page: str, media: str = "") -> set[str]:
 
 def first_used(page: str, ending: str) -> set[str]:
     """Names of what it asks for when a part of it is first used."""
-    found = re.findall(r'data-(?:first-use|styles)="([^"]*)"', page)
+    kinds = "first-use" if ending == "js" else "first-use|styles"
+    found = re.findall(rf'data-(?:{kinds})="([^"]*)"', page)
     names = re.findall(rf"/static/([\w/-]+)\.{ending}\b", " ".join(found))
     return set(names)
 
 
 class TestScripts:
     def test_the_split_page_loads_at_most_75_kb_at_once(self, client, conversation):
-        scripts = scripts_of(page_of(client, conversation), "src")
+        scripts = scripts_of(page_of(client, conversation))
         assert {"js/live", "js/composer", "js/first-use"} <= scripts
         assert bytes_of(scripts) <= 75_000
 
     def test_the_rest_is_loaded_on_first_use(self, client, conversation):
         page = page_of(client, conversation)
-        modules = scripts_of(page, "data-module")
+        modules = modules_of(page)
         assert modules == {
             *("attachments/attachment-cards", "js/colours", "js/counterpart-lights"),
             *("js/open-dialog", "js/reading-acts", "js/replay", "unread/news"),
             "code_blocks/dress",
         }
-        assert modules.isdisjoint(scripts_of(page, "src"))
+        assert modules.isdisjoint(scripts_of(page))
         assert bytes_of(modules) <= 29_500
 
     def test_scripts_of_the_list_come_with_the_first_look_at_it(
@@ -155,7 +149,7 @@ class TestScripts:
     ):
         page = page_of(client, conversation)
         assert first_used(page, "js") == {"js/list-actions"}
-        assert "js/list-actions" not in scripts_of(page, "src")
+        assert "js/list-actions" not in scripts_of(page)
 
 
 class TestStyles:
@@ -163,7 +157,7 @@ class TestStyles:
         self, client, conversation, collected
     ):
         styles = styles_of(page_of(client, conversation))
-        assert {"css/page", "css/split-page"} <= styles
+        assert styles == {"bundles/conversation"}
         assert bytes_served(collected, styles) <= 47_000
 
     def test_the_rest_is_loaded_on_first_use(self, client, conversation, collected):
@@ -174,15 +168,20 @@ class TestStyles:
         assert styles_of(page, "print") == {"css/print"}
         assert bytes_served(collected, later | {"css/print"}) <= 27_500
 
-    def test_the_home_page_asks_for_four_and_no_leaf_of_conversations(
-        self, client, conversation, collected
+    def test_the_home_page_asks_for_one_without_features_of_conversations(
+        self, client, conversation
     ):
-        """With its font that is one round: browsers ask a site for six at once."""
         client.force_login(conversation.owner)
-        styles = styles_of(client.get("/").content.decode())
-        leaves = {"attachments/attachments", "labels/labels"}
-        assert styles == {"css/page", "css/home"} | leaves
-        assert b"@import" not in served(collected, "css/home.css").read_bytes()
+        assert styles_of(client.get("/").content.decode()) == {"bundles/home"}
+        parts = list_parts("bundles/home.css")
+        assert parts[-2:] == ["attachments/attachments.css", "labels/labels.css"]
+
+    def test_parts_of_a_bundle_are_known_to_the_page(self, client):
+        client.logout()
+        page = client.get("/accounts/login/").content.decode()
+        [parts] = re.findall(r'data-parts="([^"]*)"', page)
+        names = [each.removeprefix("/static/") for each in parts.split()]
+        assert names == list_parts("bundles/page.css")
 
     def test_styles_of_cards_come_with_the_tools(self, client, conversation):
         assert "tools/tools" not in styles_of(page_of(client, conversation))

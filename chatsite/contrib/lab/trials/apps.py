@@ -24,7 +24,7 @@ class TrialsConfig(AppConfig):
             events=[events.TrialEvent], commands={"watch_trial": events.read_watch}
         )
         slots.register("message.menu", parts.draw_try_again)
-        slots.add_stylesheet("trials/trials.css", "dialog")
+        slots.add_static_file("trials/trials.css", "dialog")
         slots.register("next", parts.draw_next)
         slots.register("sent", parts.draw_varied)
         plugins.register_data(

@@ -5,7 +5,7 @@ messageFiles = (() => {
   const box = document.getElementById("text");
   const picker = document.getElementById("attach-files");
   const words = document.getElementById("attachments").dataset;
-  const load = onFirstUse();
+  const load = onFirstUse("attachments");
   // A longer text that is pasted becomes a file.
   const PASTE_BYTES = 4096;
 

@@ -1,6 +1,6 @@
 /* Pieces of code that are long or can be shown; dress.js, loaded with the first, does it. */
 (() => {
-  const load = onFirstUse();
+  const load = onFirstUse("blocks");
   // With what other apps draw (dress.js).
   const drawn = [...document.querySelectorAll("[data-draws]")].map(({ dataset }) => dataset.draws);
   const isShown = new RegExp(`language-(${["svg", "x?html", "xml", ...drawn].join("|")})\\b`);

@@ -1,7 +1,7 @@
 /* What was not looked at; news.js shows it. Whether notifications are allowed is asked by
  * a button only, also after a reply to a page that was hidden. */
 (() => {
-  const load = onFirstUse();
+  const load = onFirstUse("unread");
   const use = (act) => load().then(act, () => {});
   const { dataset } = document.documentElement;
   const note = () => { dataset.notify = window.Notification?.permission; };
