@@ -6,9 +6,11 @@ from hashlib import sha256
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import OperationalError
 from django.db.models import QuerySet
 
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.store.request_store import RequestWriter
 from chatsite.pages.presenters import thread_json
 from memory.library import erase_conversation
 from memory.models import Conversation, Message, ModelCall
@@ -277,29 +279,71 @@ async def test_bound_key_refuses_held_state(key, upstream, held, settings):
     assert (upstream.requests, await state()) == ([], [])
 
 
+async def test_provider_that_starts_again_between_two_turns(key, held, settings):
+    thread = Thread(key)
+    await thread.send("One?")
+    url = settings.ANTHROPIC_BASE_URL
+    settings.ANTHROPIC_BASE_URL = "http://127.0.0.1:9"
+    named = {"type": "continue", "previous_message_id": thread.previous}
+    assert (await thread.post([user("Two?")], named)).status == 502
+    settings.ANTHROPIC_BASE_URL = url
+    held.forget_all()
+    await thread.send("Two?")
+    assert (thread.refusals, thread.lineage) == (["thread_not_found"], "continued")
+    [rows] = await state()
+    assert [row for row in rows if row[0] == "u"] == ["u: One?", "u: Two?"]
+
+
+async def test_thread_waits_for_the_database(
+    key, held, upstream, settings, monkeypatch
+):
+    settings.ENDPOINT_WITHOUT_STORE = "open"
+    thread = Thread(key)
+    await thread.send("One?")
+
+    def fail(*_):
+        raise OperationalError("away")
+
+    monkeypatch.setattr(RequestWriter, "store_first", fail)
+    named = {"type": "continue", "previous_message_id": thread.previous}
+    assert (await thread.post([user("Two?")], named)).status == 503
+    assert len(upstream.requests) == 1
+
+
 @pytest.mark.parametrize("seed", range(4))
 async def test_random_expiry_attaches_nothing_wrong(key, bob, held, seed):
-    """Four threads of two users with the same words: 50 turns, each of them may find
-    its thread expired, lost or continued by another."""
+    """Four threads of two users with the same words, which end at 50 random moments:
+    after their time, with the provider's process, or as another request was faster."""
     rng = random.Random(f"held {seed}")
     _, his = await sync_to_async(keys.create_api_key)(bob, "his")
     threads = [Thread(key), Thread(key), Thread(his), Thread(his)]
-    ids = {}
-    for turn in range(50):
-        n = rng.randrange(len(threads))
+    ids, ends, turn = {}, 0, 0
+    while ends < 50:
+        n, turn = rng.randrange(len(threads)), turn + 1
         thread = threads[n]
-        happened = rng.choice(["", "", "expired", "lost"])
+        happened = rng.choice(["", "expired", "lost", "raced"])
         if happened == "expired":
             held.now += held.seconds + 1
         elif happened == "lost":
             held.forget_all()
-        await thread.send(f"Turn {turn} of {n}?" if thread.said else "Hello")
+        elif happened == "raced":
+            held.continued.add(thread.previous)
+        refused = len(thread.refusals)
+        # Another thread has the same words, too.
+        await thread.send(f"Turn {turn // 4}?" if thread.said else "Hello")
+        ends += len(thread.refusals) - refused
         found = thread.headers["x-windowpane-conversation"]
         assert ids.setdefault(n, found) == found, (turn, happened)
         # The provider has read what the client means.
         assert held.read[-1][1] == thread.said[:-1]
     assert len({*ids.values()}) == len(ids)
     assert len(await state()) == len(ids)
+    async for call in ModelCall.objects.filter(refs__has_key="held"):
+        assert (await sync_to_async(find_held)(call)).is_proved
+
+
+def find_held(call):
+    return rebuilding.rebuild_context(call).read_held()
 
 
 @sync_to_async

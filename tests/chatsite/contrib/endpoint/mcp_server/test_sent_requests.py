@@ -11,8 +11,9 @@ from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.mcp_server import sent_requests
 from memory import actions, transcript
 from memory.models import ModelCall
+from memory.ranges import merge_ranges
 from memory.view.places import count_sent
-from tests.chatsite.contrib.endpoint.asgi_client import send
+from tests.chatsite.contrib.endpoint.asgi_client import Call, send
 from tests.memory.scenes import compact, say, talk
 
 from .reading import connected, use
@@ -138,6 +139,23 @@ def test_messages_that_a_client_did_not_send_are_listed(alice, upstream):
     assert (stretch["messages"], stretch["why"]) == (2, "not sent by the client")
 
 
+def test_messages_that_the_provider_holds_are_listed(alice, upstream):
+    _, key = keys.create_api_key(alice, "both", scopes=["send", "read"])
+    call, previous = None, {}
+    for text in ("One", "Two"):
+        raw = json.dumps({"model": "ok", "input": text, **previous}).encode()
+        call = Call("/v1/responses", raw, key=key)
+        async_to_sync(call.run)()
+        previous = {"previous_response_id": json.loads(call.answer)["id"]}
+    sent = ModelCall.objects.order_by("-pk").first()
+    named = call.headers["x-windowpane-conversation"]
+    given = {"conversation": named, "reply": sent.message.seq}
+    [answer] = ask(key, "what_was_left_out", **given)
+    [stretch] = answer["left_out"]
+    assert (stretch["messages"], stretch["why"]) == (2, "held by the provider")
+    assert count_sent(sent) == {"newest": 1, "held": 2}
+
+
 @pytest.mark.parametrize("tool", ["what_the_model_saw", "what_was_left_out"])
 def test_number_that_is_no_reply_is_refused(reader, talked, bob, tool):
     given = {"conversation": str(talked.uuid)}
@@ -154,7 +172,5 @@ def test_a_stretch_ends_where_the_reason_does():
     assert [find(seq) for seq in (0, 1, 3, 4, 7, 9, 10)] == [
         *(None, "a", "a", None, "b", "b", None)
     ]
-    assert sent_requests._merge_ranges([[5, 9], [1, 3], [7, 8], [9, 12]]) == [
-        [1, 3],
-        [5, 12],
-    ]
+    assert merge_ranges([[5, 9], [1, 3], [7, 8], [9, 12]]) == [[1, 3], [5, 12]]
+    assert merge_ranges([[4, 6], [1, 3]]) == [[1, 6]]
