@@ -246,6 +246,7 @@ def rows_besides(made, word):
 APART = {
     "accounts_namekey": "digests of a name, which go with the account",
     "budgets_budget": "numbers",
+    "evidence_signingkey": "the site's keys",
     "budgets_monthlyuse": "numbers, and the names of models",
     "memory_agentthread": "threads of agents outside of the site",
     "memory_upload": "files that were not sent",

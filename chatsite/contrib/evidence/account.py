@@ -1,6 +1,6 @@
 """The account of a request: the place of every message."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,8 +14,8 @@ from memory.view.variation import list_sent
 class MessagePlace:
     """The place of a message.
 
-    The names are "sent", "summary", "owner" and "rule" (left out by them), "erased",
-    and "reply" for the reply itself.
+    The names are "sent", "summary", "owner" and "rule" (left out by them), "held" (the
+    provider has it from earlier requests), "erased", and "reply" for the reply itself.
     """
 
     name: str
@@ -25,7 +25,8 @@ class MessagePlace:
 class MessageAccount:
     """The places of messages in the request with these references.
 
-    `at`: when it was sent. `reply`: the number of its reply.
+    `at`: when it was sent. `reply`: the number of its reply. `held`: the messages that
+    its provider holds.
     """
 
     def __init__(
@@ -34,8 +35,9 @@ class MessageAccount:
         summaries: Iterable[Summary],
         at: datetime,
         reply: int | None,
+        held: Collection[int] = (),
     ) -> None:
-        self.at, self.reply = at, reply
+        self.at, self.reply, self.held = at, reply, held
         self.sent = list_sent({"pinned": [], **refs})
         self.unfitting = refs.get("left_out", ())
         # The request can differ from the conversation by one hidden message.
@@ -50,6 +52,8 @@ class MessageAccount:
             return MessagePlace("erased")
         if row.seq in self.sent:
             return MessagePlace("sent")
+        if row.seq in self.held:
+            return MessagePlace("held")
         times = [at for at in (row.excluded_at, row.superseded_at) if at]
         removed = min(times, default=None)
         if summary := self._find_summary(row, removed):

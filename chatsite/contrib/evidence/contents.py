@@ -45,7 +45,9 @@ def collect_file(
     versions = conversation.summaries.filter(created_at__lte=sent.at or now)
     versions = versions.select_related("author").prefetch_related("folded_from")
     summaries = [*versions.order_by("version")]
-    account = MessageAccount(sent.built.refs, summaries, sent.at or now, sent.reply)
+    account = MessageAccount(
+        sent.built.refs, summaries, sent.at or now, sent.reply, sent.held
+    )
     places = [account.find_place(row) for row in messages]
     counts = Counter(place.name for place in places if place.name != "reply")
     dialog = [

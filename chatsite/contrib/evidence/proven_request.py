@@ -60,6 +60,14 @@ class ProvenRequest:
     def model(self) -> str:
         return self.call.model if self.call else self.built.model
 
+    @property
+    def held(self) -> set[int]:
+        """The messages that the provider has from earlier requests."""
+        read_held = self.built.read_held
+        return (
+            {int(each.id or 0) for each in read_held().messages} if read_held else set()
+        )
+
     @cached_property
     def images(self) -> dict[str, str]:
         """The images in the text, as base64, by the hash of their bytes."""

@@ -92,15 +92,17 @@ def sign_file(file: dict[str, Any], site: str) -> bytes:
         private = _derive_cipher().decrypt(row.private.encode())
     except InvalidToken as error:
         raise NoKeyError from error
+    text = verify.canonical(file)
     signature = {
         **{"alg": "Ed25519", "kid": row.kid, "site": site, "value": ""},
         "signed_at": format_time(timezone.now()),
-        "sha256": verify.digest(verify.canonical(file)),
+        "sha256": verify.digest(text),
         "parts": verify.digest_parts(file),
     }
     data = verify.canonical(signature).encode()
     signature["value"] = Ed25519PrivateKey.from_private_bytes(private).sign(data).hex()
-    return verify.canonical({**file, SIGNATURE: signature}).encode()
+    # Its name is the last one in the canonical order.
+    return f'{text[:-1]},"{SIGNATURE}":{verify.canonical(signature)}}}'.encode()
 
 
 def _encode(data: bytes) -> str:

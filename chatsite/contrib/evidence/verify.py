@@ -15,9 +15,10 @@ from typing import Any
 
 OWN, SKEW = "windowpane", timedelta(minutes=5)
 P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+DUMP = json.JSONEncoder(ensure_ascii=False).encode
 D = -121665 * pow(121666, -1, P) % P
 BASE = 15112221349535400772501151409588531511454012693041857206046113283949847762202
-BROKEN = "the signature does not fit the hashes beside it"
+BROKEN = "it has no signature that fits its hashes"
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
@@ -29,7 +30,7 @@ def check(is_right: object, text: str) -> None:
 def canonical(value: Any) -> str:
     """Return the value as RFC 8785 writes it; numbers have to be whole."""
     if value is None or isinstance(value, (str, bool)):
-        return json.dumps(value, ensure_ascii=False)
+        return DUMP(value)
     if isinstance(value, int) and abs(value) < 2**53:
         return str(value)
     if isinstance(value, dict):
@@ -63,7 +64,6 @@ def check_signed(key: bytes, value: bytes, data: bytes) -> None:
         square = (y * y - 1) * pow(D * y * y + 1, -1, P)
         x = pow(square, (P + 3) // 8, P)
         x = x if (x * x - square) % P == 0 else x * pow(2, (P - 1) // 4, P) % P
-        # The negative of the key: what remains is a sum.
         point = (x if x % 2 != number >> 255 else P - x, y)
         point = multiply_point(int.from_bytes(hashed, "little") % L, point)
         x, y = add_points(point, multiply_point(factor, (BASE, 4 * pow(5, -1, P) % P)))
@@ -84,8 +84,7 @@ def multiply_point(number: int, point: Any) -> Any:
 
 
 def check_signature(file: Any, keys: Any) -> str:
-    check("windowpane_signature" in file, "it has no signature")
-    own = file.pop("windowpane_signature")
+    own = file.pop("windowpane_signature", {})
     site, ours, day, value = own["site"], keys["site"], own["signed_at"], own["value"]
     key = {each["kid"]: each for each in keys["keys"]}.get(own["kid"])
     check(key and site == ours, f"it is signed by {site}, not with a key of {ours}")
@@ -126,7 +125,8 @@ def count_messages(file: Any) -> str:
     size = len({row["version"] for row in rows if row["place"] == "summary"})
     of = f"{COUNTS[size] if size < 9 else size} summar{'y' if size == 1 else 'ies'}"
     words = {"sent": "sent", "summary": f"in {of}", "owner": "left out by their owner"}
-    words |= {"rule": "left out by a rule", "erased": "erased"}
+    words |= {"held": "held by the provider", "rule": "left out by a rule"}
+    words["erased"] = "erased"
     check(found == file[OWN]["account"], "the account is not that of the messages")
     check(total == sum(found[place] for place in words), "a message has no place")
     said = ", ".join(f"{found[n]} {words[n]}" for n in words if found[n]) or "none"
