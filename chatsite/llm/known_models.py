@@ -32,12 +32,13 @@ MODELS: Mapping[str, KnownModel] = MappingProxyType(
     {
         "gpt-5.4-mini": KnownModel(
             400_000,
-            Prices(input=0.75, cached=0.075, output=4.5),
+            # OpenAI takes nothing for writing to the cache before its GPT-5.6.
+            Prices(input=0.75, cached=0.075, output=4.5, cache_write=0.75),
             f"{OPENAI_PAGES}/gpt-5.4-mini",
         ),
         "gpt-5.4": KnownModel(
             1_050_000,
-            Prices(input=2.5, cached=0.25, output=15.0),
+            Prices(input=2.5, cached=0.25, output=15.0, cache_write=2.5),
             f"{OPENAI_PAGES}/gpt-5.4",
         ),
         "claude-sonnet-5-5": KnownModel(

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import openai
 from langchain_core.messages import BaseMessage, BaseMessageChunk
-from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
@@ -195,25 +195,32 @@ def read_usage(usage: object) -> dict[str, Any] | None:
     if not isinstance(usage, dict):
         return None
     details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    details = details if isinstance(details, dict) else {}
+    cached, kept = details.get("cached_tokens"), details.get("cache_write_tokens")
     prompt, output = (
         _read_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")
     )
+    counts = {"cached_tokens": min(_read_count(cached), prompt)}
+    if kept := min(_read_count(kept), prompt):
+        counts["cache_write_tokens"] = kept
     return {
         "prompt_tokens": prompt,
         "completion_tokens": output,
         "total_tokens": prompt + output,
-        "prompt_tokens_details": {"cached_tokens": min(_read_count(cached), prompt)},
+        "prompt_tokens_details": counts,
     }
 
 
 def _to_metadata(usage: dict[str, Any]) -> UsageMetadata:
-    cached = usage["prompt_tokens_details"]["cached_tokens"]
+    details = usage["prompt_tokens_details"]
+    counts = InputTokenDetails(cache_read=details["cached_tokens"])
+    if kept := details.get("cache_write_tokens"):
+        counts["cache_creation"] = kept
     return UsageMetadata(
         input_tokens=usage["prompt_tokens"],
         output_tokens=usage["completion_tokens"],
         total_tokens=usage["total_tokens"],
-        input_token_details={"cache_read": cached},
+        input_token_details=counts,
         output_token_details={},
     )
 

@@ -10,6 +10,9 @@ from memory.engine.policy import CACHED_PRICE
 from . import providers
 from .provider_file import Prices
 
+# A token that is written to the provider's cache costs so many of the input, unless the
+# prices of the model say otherwise: for some minutes, and for an hour.
+SHORT, LONG = 1.25, 2.0
 # Prices are of so many tokens.
 MILLION = 1_000_000
 FREE = Prices()
@@ -29,16 +32,40 @@ def find_prices(name: str) -> Prices:
     return FREE if providers.is_demo(name) else providers.find_model(name).prices
 
 
-def price_tokens(name: str, read: int, written: int = 0, cached: int = 0) -> float:
+def count_extra(
+    name: str, kept: float, kept_long: float = 0, factor: float = LONG
+) -> int:
+    """Return what writing to the cache costs besides, in tokens of the input.
+
+    `kept` tokens were written, `kept_long` of them for longer, at `factor` where the
+    model has no price for that.
+    """
+    prices = find_prices(name)
+    if not prices.input:
+        return 0
+
+    def share(price: float | None, usual: float) -> float:
+        return max(0, (usual if price is None else price / prices.input) - 1)
+
+    short = share(prices.cache_write, SHORT) * (kept - kept_long)
+    long = share(prices.cache_write_long, factor) * kept_long
+    return round(short + long)
+
+
+def price_tokens(
+    name: str, read: int, written: int = 0, cached: int = 0, extra: int = 0
+) -> float:
     """Return the dollars for the tokens that a model has read and written.
 
-    `cached` of the tokens it has read came from the provider's cache.
+    `cached` of the tokens it has read came from the provider's cache, and `extra` is
+    what writing to it cost besides.
     """
     prices = find_prices(name)
     cheap = prices.cached
     if cheap is None:
         cheap = prices.input * CACHED_PRICE
-    cost = (read - cached) * prices.input + cached * cheap + written * prices.output
+    fresh = read - cached + extra
+    cost = fresh * prices.input + cached * cheap + written * prices.output
     return cost / MILLION
 
 

@@ -116,11 +116,15 @@ class Prices(ProviderTable):
     """The prices of a million tokens, in dollars.
 
     `cached`: of those from the provider's cache; None: reduced by the usual factor.
+    `cache_write`, `cache_write_long`: of those that are written to it; None: raised by
+    the usual factor.
     """
 
     input: Price = 0.0
     cached: Price | None = Field(default=None, description=PRICE_ALLOWED)
     output: Price = 0.0
+    cache_write: Price | None = Field(default=None, description=PRICE_ALLOWED)
+    cache_write_long: Price | None = Field(default=None, description=PRICE_ALLOWED)
 
 
 class RequestOptions(ProviderTable):

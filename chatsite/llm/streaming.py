@@ -11,7 +11,7 @@ import math
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -43,6 +43,10 @@ MAX_EXTRA_CHARS = 8_000_000
 HIGH_SURROGATE_AT_END = re.compile("[\ud800-\udbff]$")
 
 
+# LangChain's names of tokens that are written to a cache.
+KEPT = ("cache_creation", "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+
+
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
     """Tokens as the provider reported them; None for what it did not."""
@@ -50,6 +54,9 @@ class TokenUsage:
     input: int | None
     cached: int | None
     output: int | None
+    # Written to the provider's cache, and of these for an hour or more.
+    kept: int = 0
+    kept_long: int = 0
 
 
 def clean_text(text: str) -> str:
@@ -346,9 +353,15 @@ class ReplyStream:
         A provider that does not count says 0: every request has tokens.
         """
         read = usage["input_tokens"] or None
-        cached = (usage.get("input_token_details") or {}).get("cache_read") or 0
+        details: Mapping[str, Any] = usage.get("input_token_details") or {}
+        # LangChain has those for some minutes and for an hour apart from the others.
+        kept, short, long = (details.get(name) or 0 for name in KEPT)
         self.usage = TokenUsage(
-            read, None if read is None else cached, usage["output_tokens"] or None
+            read,
+            None if read is None else details.get("cache_read") or 0,
+            usage["output_tokens"] or None,
+            kept + short + long,
+            long,
         )
 
     def _take(self, text: str, *, is_end: bool = False) -> str:

@@ -79,12 +79,18 @@ class Day:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def add_requests(
-        self, model: str, requests: int, read: int, written: int, cached: int = 0
+        self,
+        model: str,
+        requests: int,
+        read: int,
+        written: int,
+        cached: int = 0,
+        extra: int = 0,
     ) -> None:
         self.requests += requests
         self.read += read
         self.written += written
-        self.dollars += pricing.price_tokens(model, read, written, cached)
+        self.dollars += pricing.price_tokens(model, read, written, cached, extra)
 
 
 Days = dict[date, Day]
@@ -199,7 +205,7 @@ def _count_requests(days: list[Day], starts: list[datetime]) -> None:
     for n, value, rows in _by_day(replies, starts, steps).annotate(Count("pk")):
         days[n].times[value] = rows
     billed = billed_tokens()
-    names = ("billed_read", "billed_written", "billed_cached")
+    names = ("billed_read", "billed_written", "billed_cached", "billed_extra")
     sums = {"rows": Count("pk"), **{f"sum_{name}": Sum(billed[name]) for name in names}}
     for n, model, *found in _by_day(calls, starts, "model").annotate(**sums):
         days[n].add_requests(model, *found)

@@ -295,6 +295,7 @@ def make_result(
         tokens_input=usage.input if usage else None,
         tokens_cached=usage.cached if usage else None,
         tokens_output=usage.output if usage else None,
+        kept=(usage.kept, usage.kept_long) if usage and usage.kept else (),
         first_token_ms=stream.first_token_ms,
         total_ms=stream.total_ms,
         attempts=stream.attempts,

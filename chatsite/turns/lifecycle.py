@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce, Now
 from langchain_core.messages.tool import ToolCallChunk
 
 from chatsite.features.tools.tool_loop.steps import close_steps, has_open_calls
-from chatsite.llm import providers
+from chatsite.llm import pricing, providers
 from memory import calibration, context, transcript
 from memory.compaction import lease
 from memory.leases import Claim, LeaseStatus, new_owner
@@ -107,6 +107,9 @@ class TurnResult:
     tokens_input: int | None = None
     tokens_cached: int | None = None
     tokens_output: int | None = None
+    # Tokens that were written to the provider's cache, as pricing.count_extra() takes
+    # them; empty for none.
+    kept: tuple[float, ...] = ()
     first_token_ms: int | None = None
     total_ms: int = 0
     attempts: int = 1
@@ -394,6 +397,8 @@ def bill(
     conversation: Conversation, claim: TurnClaim, result: TurnResult, **link: Message
 ) -> bool:
     bill = {name: getattr(result, name) for name in BILLED}
+    if result.kept:
+        bill["tokens_extra"] = pricing.count_extra(claim.model, *result.kept)
     linked = {name: row.pk for name, row in link.items()}
     if not _bill(call=claim.call_id, **bill, **linked):
         return False

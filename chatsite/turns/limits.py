@@ -348,13 +348,15 @@ def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
 class ModelUse(NamedTuple):
     """The tokens that a request took of a model.
 
-    `cached` of those that were read came from the provider's cache.
+    `cached` of those that were read came from the provider's cache; `extra` is what
+    writing to it cost besides, in tokens that were read.
     """
 
     model: str
     read: int
     written: int = 0
     cached: int = 0
+    extra: int = 0
 
 
 def charge_call(call: ModelCall, text: str = "", work: int | None = None) -> None:
@@ -371,7 +373,7 @@ def charge_call(call: ModelCall, text: str = "", work: int | None = None) -> Non
     written = call.tokens_output or count_text(text)
     cached = (call.tokens_cached or 0) if call.tokens_input else 0
     if not failed:
-        used = ModelUse(call.model, read, written, min(cached, read))
+        used = ModelUse(call.model, read, written, min(cached, read), call.tokens_extra)
         charge_use(call.conversation.owner_id, used)
 
 

@@ -24,7 +24,8 @@ def billed_tokens() -> dict[str, Any]:
     """Return expressions over rows of ModelCall for the billed tokens.
 
     `billed_read` is the input, `billed_cached` the part of it from the provider's
-    cache, `billed_written` the output: as reported, else as estimated. A request that
+    cache, `billed_written` the output: as reported, else as estimated. `billed_extra`
+    is what writing to the cache costs besides, in tokens of the input. A request that
     failed before its first word and reported nothing cost nothing, unless it was
     cancelled here.
     """
@@ -45,6 +46,7 @@ def billed_tokens() -> dict[str, Any]:
         "billed_written": Coalesce(
             "tokens_output", "message__tokens", 0, output_field=number
         ),
+        "billed_extra": models.F("tokens_extra"),
     }
 
 
@@ -80,7 +82,7 @@ class ModelCall(History):
         {
             *("message", "summary", "tokens_input", "tokens_cached", "tokens_output"),
             *("first_token_ms", "total_ms", "attempts", "error"),
-            *("body_sha256", "body_fields"),
+            *("body_sha256", "body_fields", "tokens_extra"),
         }
     )
 
@@ -128,6 +130,8 @@ class ModelCall(History):
     tokens_input = models.PositiveIntegerField(null=True, blank=True)
     tokens_cached = models.PositiveIntegerField(null=True, blank=True)
     tokens_output = models.PositiveIntegerField(null=True, blank=True)
+    # What writing to the provider's cache cost besides, in tokens of the input.
+    tokens_extra = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     first_token_ms = models.PositiveIntegerField(null=True, blank=True)
     total_ms = models.PositiveIntegerField(default=0)
     attempts = models.PositiveSmallIntegerField(default=1)

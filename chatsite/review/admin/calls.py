@@ -108,6 +108,7 @@ class ModelCallAdmin(ConversationPartAdmin):
     @admin.display(description=_("cost"))
     def cost_shown(self, row: ModelCall) -> str:
         spent = (row.billed_read, row.billed_written, row.billed_cached)
+        spent += (row.billed_extra,)
         return labels.format_cost(pricing.price_tokens(row.model, *spent))
 
     made_message = link_field("message", _("message"))

@@ -86,13 +86,14 @@ def _sum_uses(user: Any) -> list[dict[str, Any]]:
             tokens_in=Sum("billed_read"),
             tokens_out=Sum("billed_written"),
             tokens_cached=Sum("billed_cached"),
+            tokens_extra=Sum("billed_extra"),
         )
         .order_by("-day", "model")
     )
     uses = []
     for row in rows:
-        spent = (row["tokens_in"], row["tokens_out"], row["tokens_cached"])
-        dollars = pricing.price_tokens(row["model"], *spent)
+        names = ("tokens_in", "tokens_out", "tokens_cached", "tokens_extra")
+        dollars = pricing.price_tokens(row["model"], *map(row.get, names))
         uses.append({**row, "dollars": dollars, "cost": labels.format_cost(dollars)})
     return uses
 

@@ -80,3 +80,26 @@ def test_pages_show_the_same_sum(conversation, staff):
     [turn, free] = read_cost_history(conversation).turns
     assert turn.costs.price == pytest.approx(0.15)
     assert free.costs.price == 0
+
+
+@pytest.mark.parametrize(
+    ("prices", "kept", "factor", "extra"),
+    [
+        ({}, (1_000, 0), 2.0, 250),
+        # Of Anthropic's hour, and of OpenAI's twelve.
+        ({}, (1_000, 400), 2.0, 550),
+        ({}, (1_000, 400), 1.25, 250),
+        ({"cache_write": 100.0}, (1_000, 0), 2.0, 0),
+        ({"cache_write_long": 300.0}, (1_000, 1_000), 1.25, 2_000),
+        ({"input": 0.0}, (1_000, 400), 2.0, 0),
+    ],
+)
+def test_writing_to_the_cache_has_its_price(settings, prices, kept, factor, extra):
+    model = Model(name="m", prices=Prices(**{"input": 100.0, **prices}))
+    settings.PROVIDERS = (
+        ModelProvider(name="One", base_url="http://x", models=[model]),
+    )
+    assert pricing.count_extra("m", *kept, factor) == extra
+    plain = pricing.price_tokens("m", 2_000)
+    raised = pricing.price_tokens("m", 2_000, extra=extra)
+    assert raised - plain == pytest.approx(extra * 100 / 1_000_000)

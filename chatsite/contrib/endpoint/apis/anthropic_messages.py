@@ -339,6 +339,7 @@ API = Api(
     not_found_code=THREAD_CODES[0],
     holds_setup=True,
     list_tools=list_anthropic_tools,
+    long_factor=2.0,
     reader=AnthropicReader,
     write_error=write_anthropic_error,
     find_upstream=find_anthropic,

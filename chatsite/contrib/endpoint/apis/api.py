@@ -61,6 +61,8 @@ class Api:
     # Return the messages for the demo model, and its reply as the API sends it.
     to_demo_messages: Callable[[Body], list[BaseMessage]]
     write_reply: Callable[[Body, str, AsyncIterator[str]], AsyncIterator[bytes]]
+    # What a token costs that is written to the cache for long, in tokens of the input.
+    long_factor: float = 1.25
     # The path where tokens are counted, or "".
     count_path: str = ""
     # How the provider is asked for its models, and how a client gets them.

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 MAX_ITERATIONS = 100
+# Counts of tokens that are written to a cache for long.
+LONG_OF_ANTHROPIC, LONG_OF_OPENAI = "ephemeral_1h_input_tokens", "ttl_12h_tokens"
 COMPACTION = "compaction"
 # Iterations that the provider does not add to the counts of the reply.
 APART = (COMPACTION, "advisor_message")
@@ -48,6 +50,9 @@ class ProviderReport:
     iterations: list[TokenUse] = field(default_factory=list)
     # The tokens of the reply as the provider counts them.
     stated: TokenUse | None = None
+    # The tokens that were written to the cache, and of these for an hour or more.
+    kept: int = 0
+    kept_long: int = 0
     # A code of REASONS, and the tokens that the cache could have given.
     miss: tuple[str, int] | None = None
     # Estimated tokens of the reply that only the provider can read.
@@ -62,6 +67,10 @@ class ProviderReport:
             return self.stated
         counts = zip(*(each[1:] for each in self.iterations), strict=True)
         return TokenUse("", *map(sum, counts))
+
+    def list_kept(self, long_factor: float) -> tuple[float, ...]:
+        """Return what was written to the cache, as a TurnResult takes it."""
+        return (self.kept, self.kept_long, long_factor) if self.kept else ()
 
     @property
     def compaction_tokens(self) -> int | None:
@@ -79,6 +88,17 @@ class ProviderReport:
             for each in found
             if isinstance(each, dict) and (kind := each.get("type")) in KINDS
         ]
+        rounds = [each for each in found if isinstance(each, dict)] or [usage]
+        sizes = [_count_kept(each) for each in rounds]
+        self.kept, self.kept_long = map(sum, zip(*sizes, strict=True))
+
+    def read_openai(self, details: object) -> None:
+        """Read what was written to the cache, from the details of the input."""
+        if isinstance(details, dict):
+            self.kept = read_count(details, "cache_write_tokens")
+            parts = details.get("cache_write_tokens_details")
+            long = read_count(parts, LONG_OF_OPENAI) if isinstance(parts, dict) else 0
+            self.kept_long = min(long, self.kept)
 
     def read_miss(self, diagnostics: object) -> None:
         """Read why the cache could not be used, from either API."""
@@ -105,6 +125,13 @@ class ProviderReport:
             values["iterations"] = [[*each] for each in self.iterations]
             values["stated"] = self.stated and [*self.stated]
         return {name: value for name, value in values.items() if value}
+
+
+def _count_kept(usage: Mapping[str, Any]) -> tuple[int, int]:
+    kept = read_count(usage, "cache_creation_input_tokens")
+    parts = usage.get("cache_creation")
+    long = read_count(parts, LONG_OF_ANTHROPIC) if isinstance(parts, dict) else 0
+    return kept, min(long, kept)
 
 
 def find_mismatch(report: Mapping[str, Any]) -> tuple[TokenUse, TokenUse] | None:

@@ -128,4 +128,6 @@ class ReplyReader:
         self.tokens_output = read_count(usage, written) or self.tokens_output
         details = usage.get("prompt_tokens_details")
         if isinstance(details, dict):
+            if "cache_write_tokens" in details:
+                self.report.read_openai(details)
             self.tokens_cached = read_count(details, "cached_tokens") or None

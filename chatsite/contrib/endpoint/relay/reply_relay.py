@@ -230,6 +230,7 @@ class ReplyRelay:
             tokens_input=reader.tokens_input,
             tokens_cached=reader.tokens_cached,
             tokens_output=reader.tokens_output,
+            kept=reader.report.list_kept(self.request.api.long_factor),
             first_token_ms=_ms(first - self.started) if first else None,
             total_ms=_ms(self.loop.time() - self.started),
         )

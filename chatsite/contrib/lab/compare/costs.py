@@ -90,12 +90,12 @@ def measure_request(
     ]
     uncounted = total - sum(part.tokens for part in parts)
     is_reported = call.tokens_input is not None
-    price = _price_sent(call, total, call.tokens_cached or 0)
+    price = _price_sent(call, total, call.tokens_cached or 0, call.tokens_extra)
     return Costs(parts, uncounted, total, is_reported, call.tokens_cached, price)
 
 
-def _price_sent(call: ModelCall, count: int, cached: int) -> float:
-    return pricing.price_tokens(call.model, count, cached=cached)
+def _price_sent(call: ModelCall, count: int, cached: int, extra: int = 0) -> float:
+    return pricing.price_tokens(call.model, count, cached=cached, extra=extra)
 
 
 def _list_pieces(

@@ -87,6 +87,8 @@ class MonthlyUse(models.Model):
     # Of them those from the provider's cache.
     cached = models.PositiveBigIntegerField(_("from the cache"), default=0)
     written = models.PositiveBigIntegerField(_("tokens written"), default=0)
+    # What writing to the provider's cache cost besides, in tokens read.
+    extra = models.PositiveBigIntegerField(default=0, db_default=0, editable=False)
 
     class Meta:
         ordering = ("-month", "user", "model")

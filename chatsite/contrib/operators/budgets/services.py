@@ -92,7 +92,7 @@ def find_month(day: date | None = None) -> date:
 def note_use(user: int, used: ModelUse, **_: object) -> None:
     """Write down one request, in the transaction in which it is charged."""
     key = {"user": user, "month": find_month(), "model": used.model[:100]}
-    counts = {"read": used.read, "cached": used.cached, "written": used.written}
+    counts = {n: getattr(used, n) for n in ("read", "cached", "written", "extra")}
     if not _add_use(**key, **counts):
         values = {"user_id": key.pop("user"), **key}
         MonthlyUse.objects.bulk_create([MonthlyUse(**values)], ignore_conflicts=True)
@@ -101,7 +101,13 @@ def note_use(user: int, used: ModelUse, **_: object) -> None:
 
 @prepared_update()
 def _add_use(
-    user: Any, month: Any, model: Any, read: Any, cached: Any, written: Any
+    user: Any,
+    month: Any,
+    model: Any,
+    read: Any,
+    cached: Any,
+    written: Any,
+    extra: Any,
 ) -> Update:
     rows = MonthlyUse.objects.filter(user=user, month=month, model=model)
     return rows, {
@@ -109,6 +115,7 @@ def _add_use(
         "read": F("read") + read,
         "cached": F("cached") + cached,
         "written": F("written") + written,
+        "extra": F("extra") + extra,
     }
 
 
@@ -204,7 +211,8 @@ def _sum_use(people: set[int]) -> dict[int, dict[str, float]]:
 
 
 def price_use(use: MonthlyUse) -> float:
-    return pricing.price_tokens(use.model, use.read, use.written, use.cached)
+    counts = (use.read, use.written, use.cached, use.extra)
+    return pricing.price_tokens(use.model, *counts)
 
 
 def list_use(user: AbstractBaseUser) -> list[dict[str, Any]]:

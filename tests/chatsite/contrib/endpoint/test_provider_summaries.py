@@ -16,6 +16,7 @@ from chatsite.turns.models import Turn
 from memory.models import Conversation, ModelCall
 from tests.fakes.compacting import COMPACT, EDIT, CompactingProvider
 
+from .asgi_client import Call
 from .sdk_clients import connect_anthropic, connect_openai
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -220,3 +221,53 @@ async def test_opaque_summary_continues_the_conversation(key, provider, stream, 
     assert got.headers["x-windowpane-lineage"] == "continued"
     assert await Conversation.objects.acount() == 1
     assert not await ClientConversation.objects.filter(is_single=True).aexists()
+
+
+OPENAI = {"cache_write_tokens": 800, "cached_tokens": 100}
+LONG = {"ttl_30m_tokens": 500, "ttl_12h_tokens": 300}
+MADE = {"ephemeral_5m_input_tokens": 600, "ephemeral_1h_input_tokens": 200}
+
+
+@pytest.mark.parametrize(
+    ("path", "usage", "extra"),
+    [
+        ("chat/completions", {"prompt_tokens_details": OPENAI}, 200),
+        ("responses", {"input_tokens_details": OPENAI}, 200),
+        (
+            "responses",
+            {"input_tokens_details": {**OPENAI, "cache_write_tokens_details": LONG}},
+            # OpenAI names no other price for what it keeps for long.
+            200,
+        ),
+        ("messages", {"cache_creation_input_tokens": 800}, 200),
+        (
+            "messages",
+            {"cache_creation_input_tokens": 800, "cache_creation": MADE},
+            600 // 4 + 200,
+        ),
+    ],
+)
+async def test_writing_to_the_cache_is_priced(
+    key, provider, settings, path, usage, extra
+):
+    settings.PRICE_INPUT = 1.0
+    counts = {"prompt_tokens": 1000, "completion_tokens": 5, "output_tokens": 5}
+    counts["input_tokens"] = 200 if path == "messages" else 1000
+    text = {"type": "output_text", "text": "Yes."}
+    item = {"type": "message", "role": "assistant", "content": [text]}
+    message = {"role": "assistant", "content": "Yes."}
+    answer = {
+        **{"id": "x_1", "type": "message", "usage": {**counts, **usage}},
+        **{"stop_reason": "end_turn", "status": "completed", "output": [item]},
+        "content": [{"type": "text", "text": "Yes."}],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+    if path == "responses":
+        del answer["type"]
+    provider.script(lambda x: x.send_json(answer))
+    name = "input" if path == "responses" else "messages"
+    raw = json.dumps({"model": "ok", name: [user(PUMP)]}).encode()
+    call = await Call(f"/v1/{path}", raw, key=key).run()
+    assert call.status == 200
+    made = await ModelCall.objects.aget()
+    assert (made.tokens_input, made.tokens_extra) == (1000, extra)
