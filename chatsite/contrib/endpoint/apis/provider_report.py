@@ -14,7 +14,8 @@ LONG_OF_ANTHROPIC, LONG_OF_OPENAI = "ephemeral_1h_input_tokens", "ttl_12h_tokens
 COMPACTION = "compaction"
 # Iterations that the provider does not add to the counts of the reply.
 APART = (COMPACTION, "advisor_message")
-KINDS = ("message", "fallback_message", *APART)
+FALLBACK = "fallback_message"
+KINDS = ("message", FALLBACK, *APART)
 CHANGED = ("model", "system", "tools", "messages")
 # The provider can't tell, or compares with a reply that it does not know.
 UNKNOWN = ("unavailable", "previous_message_not_found", "pending")
@@ -137,10 +138,11 @@ def _count_kept(usage: Mapping[str, Any]) -> tuple[int, int]:
 def find_mismatch(report: Mapping[str, Any]) -> tuple[TokenUse, TokenUse] | None:
     """Return the sum of a stored report's iterations and the counts of the reply.
 
-    Return None where they agree.
+    Return None where they agree, and where another model answered in place of the
+    first: providers do not say which of the two the counts are of.
     """
     rows = [TokenUse(*each) for each in report.get("iterations", ())]
-    if not rows:
+    if not rows or any(each.kind == FALLBACK for each in rows):
         return None
     own = [each for each in rows if each.kind not in APART]
     stated = TokenUse(*report["stated"])

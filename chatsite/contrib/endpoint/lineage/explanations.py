@@ -17,8 +17,8 @@ from chatsite.contrib.endpoint.provider_reports.cache_misses import (
     find_cache_miss,
 )
 from chatsite.contrib.endpoint.provider_reports.summaries import (
+    count_changed_blocks,
     count_read_elsewhere,
-    find_changed_blocks,
 )
 from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
 from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
@@ -136,7 +136,7 @@ def explain_request(conversation: Conversation, row: RequestRow) -> Explanation 
         _list_forgotten(call, row.seq),
         find_cache_miss(call),
         find_mismatch(call.of_client.report),
-        find_changed_blocks(call),
+        count_changed_blocks(call),
         count_read_elsewhere(call, list_sent_spans(call.refs)),
     )
 

@@ -22,8 +22,8 @@ from memory.ranges import is_within
 
 # Longer ones are not stored: a client has them, and their length is no summary.
 MAX_CHARS = 1_000_000
-# Summaries and details of one page.
-MAX_SHOWN, MAX_DETAILS = 5, 300
+# Summaries and details of one page, and summaries that one is compared with.
+MAX_SHOWN, MAX_DETAILS, MAX_COMPARED = 5, 300, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +133,24 @@ def read_text(block: str) -> str:
     return content if isinstance(content, str) else ""
 
 
-def find_changed_blocks(call: ModelCall) -> int:
-    """Return how many summaries of a request are not as the provider sent them."""
-    if call.refs[KEY]["wire"] == "chat":
-        return 0
-    sent = [*_list_sent_blocks(call)]
+def count_changed_blocks(call: ModelCall) -> int:
+    """Return how many summaries of a request are not as the provider sent them.
+
+    They share something with one that it sent; others came from elsewhere.
+    """
+    sent = [*_list_sent_blocks(call)] if call.refs[KEY]["wire"] != "chat" else []
     if not sent:
         return 0
-    family = call.conversation.of_client.family
-    rows = ProviderSummary.objects.filter(conversation__of_client__family=family)
-    rows = rows.exclude(block="")
-    known = {
-        _to_form(json.loads(block))
-        for block in rows.values_list("block", flat=True).iterator()
-    }
-    return sum(_to_form(each) not in known for each in sent)
+    # A history with a changed block may have begun a conversation of its own.
+    rows = ProviderSummary.objects.filter(
+        conversation__owner=call.conversation.owner_id
+    )
+    blocks = rows.exclude(block="").order_by("-pk").values_list("block", flat=True)
+    known = [_list_parts(json.loads(block)) for block in blocks[:MAX_COMPARED]]
+    parts = [*map(_list_parts, sent)]
+    return sum(
+        each not in known and any(each & other for other in known) for each in parts
+    )
 
 
 def _list_sent_blocks(call: ModelCall) -> Iterable[dict[str, Any]]:
@@ -160,12 +163,10 @@ def _list_sent_blocks(call: ModelCall) -> Iterable[dict[str, Any]]:
                 yield each
 
 
-def _to_form(block: Mapping[str, Any]) -> str:
-    """Return the JSON of a block without a client's own marks in it."""
-    marks = ("cache_control", "id", "created_by", "status")
-    return write_canonical(
-        {n: v for n, v in block.items() if n not in marks and v is not None}
-    )
+def _list_parts(block: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Return what the provider wrote into a block, by name."""
+    names = ("content", "signature", "encrypted_content", "tool_changes")
+    return {(n, write_canonical(block[n])) for n in names if block.get(n)}
 
 
 def count_read_elsewhere(call: ModelCall, sent: list[list[int]]) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from memory import actions
 from memory.models import Conversation, ModelCall
 from memory.view import rebuilding
 from tests.chatsite.scenes import page_of, url
-from tests.fakes.compacting import COMPACT, EDIT, CompactingProvider
+from tests.fakes.compacting import COMPACT, EDIT, CompactingProvider, sign
 
 from ..asgi_client import Call
 
@@ -86,6 +86,27 @@ def test_page_names_what_the_summary_of_the_provider_lacks(client, key, provider
     assert "8450" not in details
 
 
+def test_summary_in_a_stream_is_kept_as_it_was_sent(key, provider):
+    said = [user(PUMP)]
+    send(key, said)
+    said.append(user(ANNEX))
+    values = {"model": "claude", "messages": said, "stream": True}
+    values["context_management"] = {"edits": [EDITS]}
+    raw = json.dumps(values).encode()
+    call = Call("/v1/messages", raw, key=key, anthropic_beta=EDIT)
+    async_to_sync(call.run)()
+    assert call.answer == bytes(provider.requests[-1].answered)
+    row = ProviderSummary.objects.get()
+    block = json.loads(row.block)
+    assert block["content"] == f"{PUMP}\nReply to: {PUMP}\n{ANNEX}"
+    assert block["signature"] == sign(block["content"])
+    assert block["encrypted_content"].startswith("meta-")
+    used = row.call.of_client.report["iterations"]
+    assert [kind for kind, *_ in used] == ["compaction", "message"]
+    assert row.call.tokens_input == sum(read for _, read, *_ in used)
+    assert row.call.message.text == f"Reply to: {ANNEX}"
+
+
 def test_summary_is_erased_with_a_message_that_it_covers(client, key, provider):
     compact(key, provider)
     actions.delete_message(Conversation.objects.get(), 3)
@@ -118,6 +139,11 @@ def test_page_notes_a_summary_that_the_client_changed(client, key, provider):
     said[-1]["content"][0]["signature"] = "forged"
     assert send(key, [*said, user("And then?")])["type"] == "error"
     assert "is not as the provider sent it." in show(client)
+    # One that was made elsewhere is none that the client changed.
+    made = {"content": "Made elsewhere.", "signature": sign("Made elsewhere.")}
+    elsewhere = {"role": "assistant", "content": [{"type": "compaction", **made}]}
+    send(key, [elsewhere, user("And here?")])
+    assert "not as the provider sent" not in show(client)
 
 
 def test_page_counts_messages_that_only_another_provider_can_read(
