@@ -60,7 +60,8 @@ def bare(value: Any) -> Any:
 
 class CompactingProvider(Upstream):
     """`forgotten`: texts that its summaries leave out. `extra_tokens` are added to the
-    counts of a reply, so that its iterations do not sum. `closed` betas are refused."""
+    counts of a reply, so that its iterations do not sum. `closed` betas are refused.
+    Where it `fails`, its summaries have no content."""
 
     is_strict = False
 
@@ -68,6 +69,7 @@ class CompactingProvider(Upstream):
         super().__init__()
         self.forgotten: set[str] = set()
         self.extra_tokens = 0
+        self.fails = False
         self.closed: set[str] = set()
         # Bodies by the ids of their replies, and texts by what only it can read.
         self.bodies: dict[str, dict[str, Any]] = {}
@@ -102,6 +104,8 @@ class CompactingProvider(Upstream):
             signed = {"content": text, "signature": sign(text)}
             sealed = {"encrypted_content": f"meta-{next(self.numbers)}"}
             blocks = [{"type": "compaction", **signed, **sealed}]
+            if self.fails:
+                blocks = [{"type": "compaction", "content": None}]
             used = [self._use("compaction", body, count_tokens(text)), *used]
         is_alone = "compaction" in body or (
             is_due and edit.get("pause_after_compaction")
@@ -162,7 +166,7 @@ class CompactingProvider(Upstream):
         for block in list_summaries(body["messages"]):
             if not betas & {COMPACT, EDIT}:
                 return "messages: compaction blocks are not permitted"
-            if block.get("signature") != sign(block["content"]):
+            if block["content"] and block.get("signature") != sign(block["content"]):
                 return "Invalid `signature` in `compaction` block"
         return ""
 
@@ -171,7 +175,8 @@ class CompactingProvider(Upstream):
         texts: list[str] = []
         for message in messages:
             for block in list_summaries([message]):
-                texts = [block["content"]]
+                # One without content is none.
+                texts = [block["content"]] if block["content"] else texts
             texts += filter(None, [read_texts(message)])
         return texts
 
@@ -287,7 +292,8 @@ def list_events(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if block["type"] == "compaction":
             empty = {**block, "content": None, "encrypted_content": None}
             names = ("content", "encrypted_content")
-            deltas = [{"type": "compaction_delta", **{n: block[n] for n in names}}]
+            told = {name: block.get(name) for name in names}
+            deltas = [{"type": "compaction_delta", **told}]
         else:
             words = block["text"].split(" ")
             texts = [word if n == 0 else f" {word}" for n, word in enumerate(words)]

@@ -117,12 +117,13 @@ def store_compaction(key: ApiKey, request: ParsedRequest, reader: ReplyReader) -
             short = read_reply(request.api.name, said, GENESIS)
     except UnreadableHistoryError:
         return
-    if reach.length < len(sent) or not short:
+    is_failed = bool(reader.report.summaries) and not reader.report.made
+    if reach.length < len(sent) or not short or is_failed:
         return
     place = reach.places[0]
     conversation = Conversation.objects.get(pk=int(place.conversation))
     keep_forms(conversation.pk, place.position, short[-1:])
-    if reader.report.summaries:
+    if reader.report.made:
         of_client = ClientConversation.objects.get(pk=conversation.pk)
         last = of_client.find_seq(place.position)
         keep_summaries(

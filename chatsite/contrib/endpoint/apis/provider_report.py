@@ -69,6 +69,12 @@ class ProviderReport:
         counts = zip(*(each[1:] for each in self.iterations), strict=True)
         return TokenUse("", *map(sum, counts))
 
+    @property
+    def made(self) -> list[dict[str, Any]]:
+        """The summaries that say anything; the provider sends failed ones, too."""
+        said = ("content", "encrypted_content")
+        return [each for each in self.summaries if any(map(each.get, said))]
+
     def list_kept(self, long_factor: float) -> tuple[float, ...]:
         """Return what was written to the cache, as a TurnResult takes it."""
         return (self.kept, self.kept_long, long_factor) if self.kept else ()

@@ -62,7 +62,7 @@ def keep_summaries(
 
     `written` are the tokens of a reply without any other text.
     """
-    blocks = [json.dumps(each, ensure_ascii=False) for each in report.summaries]
+    blocks = [json.dumps(each, ensure_ascii=False) for each in report.made]
     ProviderSummary.objects.bulk_create(
         ProviderSummary(
             conversation=conversation,

@@ -179,7 +179,7 @@ class ReplyRelay:
         if reader.is_garbled and not reader.is_begun:
             return State.FAILED, "bad_response"
         is_empty = not (reader.text or reader.calls)
-        if is_empty and reader.report.summaries and reader.finish_reason:
+        if is_empty and reader.report.made and reader.finish_reason:
             # Only the provider's own summary: the client goes on from there.
             return State.STOPPED, COMPACTED
         why = replies.why_cut_off(reader.finish_reason)

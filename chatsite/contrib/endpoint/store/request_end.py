@@ -81,13 +81,13 @@ def _store_report(
     written: int | None,
 ) -> None:
     values: dict[str, Any] = {}
-    if (turn.reply or report.summaries) and ID.fullmatch(reply_id):
+    if (turn.reply or report.made) and ID.fullmatch(reply_id):
         values["response_id"] = reply_id
     if counted := report.to_json():
         values["report"] = counted
     if values:
         ClientRequest.objects.filter(call=stored.claim.call_id).update(**values)
-    if report.summaries:
+    if report.made:
         _keep_summaries(stored, turn, report, written)
 
 
@@ -111,7 +111,7 @@ def _keep_summaries(
     if turn.reply is None:
         # The client goes on with the summary after its question, or without that.
         for base in (stored.chain, GENESIS):
-            said = summaries.read_summary_message(request.api, report.summaries, base)
+            said = summaries.read_summary_message(request.api, report.made, base)
             summaries.keep_forms(conversation.pk, stored.position - 1, said)
 
 

@@ -13,6 +13,7 @@ from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.models import ProviderSummary
 from chatsite.contrib.endpoint.provider_reports.cache_misses import find_cache_miss
 from chatsite.contrib.endpoint.provider_reports.summaries import list_summaries
+from chatsite.turns.models import Turn
 from memory import actions
 from memory.models import Conversation, ModelCall
 from memory.view import rebuilding
@@ -105,6 +106,44 @@ def test_summary_in_a_stream_is_kept_as_it_was_sent(key, provider):
     assert [kind for kind, *_ in used] == ["compaction", "message"]
     assert row.call.tokens_input == sum(read for _, read, *_ in used)
     assert row.call.message.text == f"Reply to: {ANNEX}"
+
+
+@pytest.mark.parametrize("how", ["alone", "before a reply"])
+def test_failed_summary_of_the_provider_is_none(key, provider, how):
+    provider.fails = True
+    talks = [[user(f"{PUMP} {n}")] for n in range(2)]
+    for said in talks:
+        send(key, said)
+        if how == "alone":
+            send(key, said, compaction={"type": "summarize"})
+        else:
+            said.append(user(ANNEX))
+            send(key, said, context_management={"edits": [EDITS]})
+    assert not ProviderSummary.objects.exists()
+    # Alike as they are, they lead to no other conversation.
+    for said in talks:
+        send(key, [*said, user("And now?")])
+    assert Conversation.objects.count() == 2
+    send(key, [talks[0][-1], user("And here?")])
+    texts = [
+        [*each.messages.order_by("seq").values_list("text", flat=True)]
+        for each in Conversation.objects.order_by("pk")[:2]
+    ]
+    assert [said[0] for said in texts] == [f"{PUMP} 0", f"{PUMP} 1"]
+    assert not any("And here?" in said for said in texts)
+
+
+def test_summary_in_place_of_a_reply_waits_for_it(key, provider):
+    said = [user(PUMP)]
+    send(key, said)
+    said.append(user(ANNEX))
+    send(key, said, compaction={"type": "summarize"})
+    turn = Turn.objects.latest("pk")
+    assert (turn.state, turn.error, turn.reply) == ("stopped", "compacted", None)
+    send(key, said[-1:])
+    turn = Turn.objects.latest("pk")
+    assert (turn.state, turn.user_message.text) == ("done", ANNEX)
+    assert Conversation.objects.count() == 1
 
 
 def test_summary_is_erased_with_a_message_that_it_covers(client, key, provider):
