@@ -151,10 +151,9 @@ def find_proven_request(conversation: Conversation, reply: int | None) -> Proven
         built = requests.next_turn(conversation)
         if not rebuilding.EXTERNAL & built.refs.keys():
             return _describe_next(built)
-        calls = conversation.model_calls.filter(message__isnull=False)
-        calls = calls.filter(purpose=ModelCall.Purpose.REPLY).order_by("-pk")
-        reply = calls.values_list("message__seq", flat=True).first()
-    call = requests.reply_call(conversation, reply or 0)
+        calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+        return _describe_recorded(calls.latest("pk"), built)
+    call = requests.reply_call(conversation, reply)
     if call is None:
         raise ModelCall.DoesNotExist
     return _describe_recorded(call, rebuilding.rebuild_context(call))

@@ -28,6 +28,8 @@ from . import contents, signing_keys
 ACTION = "prove"  # in the access log
 FOLDER = Path(__file__).parent
 VERIFIERS = ("verify.py", "verify.html")
+# Errors from the references of an old import, which can have any shape.
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 pace = Pace()
 
 View = Callable[[HttpRequest, Conversation, bytes], HttpResponse]
@@ -50,6 +52,10 @@ def evidence_view(view: View) -> Callable[..., HttpResponse]:
             data = signing_keys.sign_file(file, signing_keys.name_site(request))
         except ModelCall.DoesNotExist:
             raise Http404 from None
+        except UNREADABLE as error:
+            if reply is None:
+                raise
+            raise Http404 from error
         except signing_keys.NoKeyError:
             text = _("The site has no key to sign with: manage.py signing_key rotate")
             return HttpResponse(text, status=503)

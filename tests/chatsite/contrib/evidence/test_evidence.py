@@ -1,8 +1,11 @@
 """The file of evidence: its form, its account, its request, and who gets it."""
 
 import json
+from datetime import datetime
+from uuid import UUID
 
 import pytest
+from django.db.models import QuerySet
 
 from chatsite.review.models import AccessEvent
 from memory import actions, transcript
@@ -106,6 +109,35 @@ class TestRequest:
     def test_number_of_no_reply_is_not_found(self, conversation, download):
         assert download(conversation, "?reply=3").answer.status_code == 404
         assert download(conversation, "?reply=99").answer.status_code == 404
+
+
+class TestForm:
+    """What the draft of vCon demands of the unsigned form."""
+
+    def test_file_has_the_fields_of_a_vcon(self, source, download):
+        summarise(source, 1, 4)
+        file = download(source).file
+        assert file["vcon"] == "0.4.0"
+        assert UUID(file["uuid"]).version == 8
+        assert datetime.fromisoformat(file["created_at"]).utcoffset() is not None
+        assert file["extensions"] == ["windowpane"]
+        assert all(isinstance(party["name"], str) for party in file["parties"])
+        for each in file["dialog"]:
+            assert (each["type"], each["encoding"]) == ("text", "none")
+            assert datetime.fromisoformat(each["start"])
+            assert {*each["parties"]} <= {0, 1}
+        assert file["analysis"]
+        for each in file["analysis"]:
+            assert isinstance(each["type"], str)
+            assert isinstance(each["vendor"], str)
+            assert {*each["dialog"]} <= {*range(len(file["dialog"]))}
+
+    def test_reply_with_unreadable_references_is_not_found(
+        self, conversation, download
+    ):
+        call = conversation.model_calls.get(message__seq=4)
+        QuerySet(type(call)).filter(pk=call.pk).update(refs={"window": "?"})
+        assert download(conversation, "?reply=4").answer.status_code == 404
 
 
 class TestReaders:

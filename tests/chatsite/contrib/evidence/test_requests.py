@@ -9,9 +9,11 @@ from asgiref.sync import async_to_sync
 from django.db import connection
 
 from chatsite.contrib.endpoint import keys
-from chatsite.turns import lifecycle, runner
+from chatsite.turns import lifecycle, runner, variations
+from chatsite.turns.copying import copies
 from memory import actions
 from memory.models import Conversation
+from memory.view.variation import Variation
 from tests.fakes.held_threads import HeldState
 
 from ...features.attachments.images.scenes import send_images
@@ -107,6 +109,24 @@ class TestClients:
         assert evidence.places == {1: "held", 2: "held", 3: "sent", 4: "reply"}
         text = "3 of 3 messages accounted for: 1 sent, 2 held by the provider"
         assert text in evidence.check()[1]
+
+
+class TestCopies:
+    def test_branch_has_its_own_account(self, conversation, download):
+        branch = copies.branch_conversation(conversation, 2)
+        evidence = download(branch)
+        assert evidence.places == {1: "sent", 2: "sent"}
+        assert evidence.own["branched_from"] == str(conversation.uuid)
+        assert evidence.check()[0]
+
+    def test_message_that_is_hidden_for_one_reply_is_left_out(
+        self, conversation, download
+    ):
+        variations.set_next(conversation, Variation(left_out=1))
+        conversation.refresh_from_db()
+        evidence = download(conversation)
+        assert evidence.places[1] == "owner"
+        assert evidence.check()[0]
 
 
 class TestNext:
