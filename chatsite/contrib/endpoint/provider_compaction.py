@@ -126,11 +126,5 @@ def store_compaction(key: ApiKey, request: ParsedRequest, reader: ReplyReader) -
     if reader.report.made:
         of_client = ClientConversation.objects.get(pk=conversation.pk)
         last = of_client.find_seq(place.position)
-        keep_summaries(
-            conversation,
-            request.api,
-            request.model,
-            reader.report,
-            last,
-            written=reader.tokens_output,
-        )
+        written = reader.tokens_output
+        keep_summaries(conversation, request, reader.report, last, written)

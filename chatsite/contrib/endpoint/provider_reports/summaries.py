@@ -2,20 +2,23 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from chatsite.contrib.endpoint.apis import find_api_by_name
-from chatsite.contrib.endpoint.apis.api import Api
 from chatsite.contrib.endpoint.apis.provider_report import COMPACTION, ProviderReport
 from chatsite.contrib.endpoint.identity.canonical import (
     UnreadableHistoryError,
     write_canonical,
 )
+from chatsite.contrib.endpoint.identity.history import GENESIS, read_reply
 from chatsite.contrib.endpoint.identity.history import Message as CanonicalMessage
-from chatsite.contrib.endpoint.identity.history import read_reply
 from chatsite.contrib.endpoint.models import ClientMessage, ProviderSummary
+from chatsite.contrib.endpoint.store.parsed_request import ParsedRequest
 from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
+from chatsite.contrib.endpoint.store.request_store import StoredRequest
+from chatsite.turns.models import Turn
 from memory.engine.summaries import dropped
 from memory.models import Conversation, ModelCall, read_langchain
 from memory.ranges import is_within
@@ -48,45 +51,48 @@ class ShownSummary:
         return len(self.text) > dropped.MAX_CHECKED_CHARS
 
 
+def keep_of_turn(
+    stored: StoredRequest, turn: Turn, report: ProviderReport, written: int | None
+) -> None:
+    """Store the summaries of a turn, and the forms in which they come back alone."""
+    request, conversation = stored.sent.request, stored.conversation
+    alone = None if turn.reply else written
+    last, call_id = stored.reply_seq - 1, stored.claim.call_id
+    keep_summaries(conversation, request, report, last, alone, call_id)
+    said = {"content": report.made, "output": report.made}
+    # The client goes on with the summary after its question, or without that.
+    for base in () if turn.reply else (stored.chain, GENESIS):
+        with suppress(UnreadableHistoryError):
+            made = read_reply(request.api.name, said, base)
+            keep_forms(conversation.pk, stored.position - 1, made)
+
+
 def keep_summaries(
     conversation: Conversation,
-    api: Api,
-    model: str,
+    request: ParsedRequest,
     report: ProviderReport,
     last_seq: int,
+    alone: int | None,
     call_id: int | None = None,
-    *,
-    written: int | None,
 ) -> None:
     """Store the summaries of a reply, which cover all messages up to `last_seq`.
 
-    `written` are the tokens of a reply without any other text.
+    `alone` are the tokens of a reply without any other text.
     """
     blocks = [json.dumps(each, ensure_ascii=False) for each in report.made]
     ProviderSummary.objects.bulk_create(
         ProviderSummary(
             conversation=conversation,
             call_id=call_id,
-            api=api.name,
-            provider=api.name_upstream(model),
+            api=request.api.name,
+            provider=request.api.name_upstream(request.model),
             block=block,
             last_seq=last_seq,
-            tokens=report.compaction_tokens or written,
+            tokens=report.compaction_tokens or alone,
         )
         for block in blocks
         if len(block) <= MAX_CHARS
     )
-
-
-def read_summary_message(
-    api: Api, summaries: Iterable[Mapping[str, Any]], base: bytes
-) -> list[CanonicalMessage]:
-    """Return the message that a client makes of summaries alone."""
-    said = {"content": [*summaries], "output": [*summaries]}
-    try:
-        return read_reply(api.name, said, base)
-    except UnreadableHistoryError:
-        return []
 
 
 def keep_forms(

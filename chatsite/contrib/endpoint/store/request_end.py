@@ -11,7 +11,7 @@ from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.apis.api import ID
 from chatsite.contrib.endpoint.apis.provider_report import ProviderReport
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
-from chatsite.contrib.endpoint.identity.history import GENESIS, read_reply
+from chatsite.contrib.endpoint.identity.history import read_reply
 from chatsite.contrib.endpoint.models import ClientMessage, ClientRequest
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
@@ -55,8 +55,19 @@ def finish_request(
         stands = _store_reply_hashes(api, stored, turn.reply, said)
     else:
         transcript.return_number(turn.conversation_id, turn.reply_seq)
-    written = None if turn.reply else result.tokens_output
-    _store_report(stored, turn, said.get("id", ""), report, written)
+    is_made = turn.reply or report.made
+    values: dict[str, Any] = {}
+    if counted := report.to_json():
+        values["report"] = counted
+    if is_made and ID.fullmatch(reply_id := said.get("id", "")):
+        values["response_id"] = reply_id
+    if values:
+        ClientRequest.objects.filter(call=claim.call_id).update(**values)
+    if report.made:
+        # Imported late: few replies have any.
+        from chatsite.contrib.endpoint.provider_reports import summaries
+
+        summaries.keep_of_turn(stored, turn, report, result.tokens_output)
     if api.names_replies and (answered := turn.reply or turn.user_message):
         keep_items(answered, stored.sent.request, said["output"])
     if result.state == Turn.State.DONE:
@@ -67,52 +78,10 @@ def finish_request(
     # The tokens of several iterations say nothing about those of one request.
     is_calibrated = is_bound and not report.iterations
     lifecycle.close_turn(turn, claim, result, is_calibrated=is_calibrated)
-    used = (result.tokens_input or claim.tokens) if turn.reply else 0
+    used = (result.tokens_input or claim.tokens) if is_made else 0
     used += result.tokens_output or count_text(result.text)
     keys.charge_api_key(key_id, used)
     return turn.read_again()
-
-
-def _store_report(
-    stored: StoredRequest,
-    turn: Turn,
-    reply_id: str,
-    report: ProviderReport,
-    written: int | None,
-) -> None:
-    values: dict[str, Any] = {}
-    if (turn.reply or report.made) and ID.fullmatch(reply_id):
-        values["response_id"] = reply_id
-    if counted := report.to_json():
-        values["report"] = counted
-    if values:
-        ClientRequest.objects.filter(call=stored.claim.call_id).update(**values)
-    if report.made:
-        _keep_summaries(stored, turn, report, written)
-
-
-def _keep_summaries(
-    stored: StoredRequest, turn: Turn, report: ProviderReport, written: int | None
-) -> None:
-    """Store the provider's summaries, and the form in which they come back."""
-    # Imported late: few replies have any.
-    from chatsite.contrib.endpoint.provider_reports import summaries
-
-    request, conversation = stored.sent.request, stored.conversation
-    summaries.keep_summaries(
-        conversation,
-        request.api,
-        request.model,
-        report,
-        stored.reply_seq - 1,
-        stored.claim.call_id,
-        written=written,
-    )
-    if turn.reply is None:
-        # The client goes on with the summary after its question, or without that.
-        for base in (stored.chain, GENESIS):
-            said = summaries.read_summary_message(request.api, report.made, base)
-            summaries.keep_forms(conversation.pk, stored.position - 1, said)
 
 
 def _store_reply_hashes(

@@ -271,3 +271,38 @@ async def test_writing_to_the_cache_is_priced(
     assert call.status == 200
     made = await ModelCall.objects.aget()
     assert (made.tokens_input, made.tokens_extra) == (1000, extra)
+
+
+async def test_tool_runner_compacts_between_two_rounds(key, provider):
+    client, got = connect_anthropic(key)
+
+    @got.sdk.beta_async_tool
+    async def look(word: str) -> str:
+        """Look a word up."""
+        return f"{word} is a port."
+
+    use = {"type": "tool_use", "id": "t1", "name": "look", "input": {"word": "Ghent"}}
+    head = {"id": "msg_0", "type": "message", "role": "assistant", "model": "claude"}
+    ends = {"stop_reason": "tool_use", "stop_sequence": None}
+    usage = {"input_tokens": 9, "output_tokens": 5}
+    asked = {**head, **ends, "content": [use], "usage": usage}
+    provider.script(lambda x: x.send_json(asked))
+    runner = client.beta.messages.tool_runner(
+        model="claude",
+        max_tokens=99,
+        betas=[COMPACT],
+        tools=[look],
+        messages=[user(PUMP)],
+    )
+    kinds = []
+    async for message in runner:
+        kinds.append([block.type for block in message.content])
+        if kinds == [["tool_use"]]:
+            runner.compact_before_next_turn()
+    assert kinds == [["tool_use"], ["compaction"], ["text"]]
+    assert await Conversation.objects.acount() == 1
+    rows = (await Conversation.objects.aget()).messages.order_by("seq")
+    texts = [text async for text in rows.values_list("text", flat=True)]
+    assert texts[2] == "Ghent is a port."
+    assert texts[3] == message.content[0].text
+    assert await ProviderSummary.objects.acount() == 1

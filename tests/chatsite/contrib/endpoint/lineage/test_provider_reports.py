@@ -326,3 +326,14 @@ def test_tools_are_those_as_of_the_request(client, key, provider):
     assert all(rebuilding.is_sent(c, rebuilding.rebuild_context(c)) for c in calls)
     # Tools that are added in the history leave the beginning as it was.
     assert "the list of tools has changed" not in show(client)
+
+
+def test_summary_in_place_of_a_reply_is_charged_to_the_key(key, provider):
+    said = [user(PUMP)]
+    send(key, said)
+    said.append(user(ANNEX))
+    before = keys.ApiKey.objects.get().tokens_used
+    send(key, said, compaction={"type": "summarize"})
+    call = ModelCall.objects.latest("pk")
+    spent = keys.ApiKey.objects.get().tokens_used - before
+    assert spent == call.tokens_input + call.tokens_output > 0
