@@ -55,14 +55,7 @@ def finish_request(
         stands = _store_reply_hashes(api, stored, turn.reply, said)
     else:
         transcript.return_number(turn.conversation_id, turn.reply_seq)
-    is_made = turn.reply or report.made
-    values: dict[str, Any] = {}
-    if counted := report.to_json():
-        values["report"] = counted
-    if is_made and ID.fullmatch(reply_id := said.get("id", "")):
-        values["response_id"] = reply_id
-    if values:
-        ClientRequest.objects.filter(call=claim.call_id).update(**values)
+    _store_report(stored, turn, said.get("id", ""), report)
     if report.made:
         # Imported late: few replies have any.
         from chatsite.contrib.endpoint.provider_reports import summaries
@@ -78,10 +71,22 @@ def finish_request(
     # The tokens of several iterations say nothing about those of one request.
     is_calibrated = is_bound and not report.iterations
     lifecycle.close_turn(turn, claim, result, is_calibrated=is_calibrated)
-    used = (result.tokens_input or claim.tokens) if is_made else 0
+    used = (result.tokens_input or claim.tokens) if turn.reply or report.made else 0
     used += result.tokens_output or count_text(result.text)
     keys.charge_api_key(key_id, used)
     return turn.read_again()
+
+
+def _store_report(
+    stored: StoredRequest, turn: Turn, reply_id: str, report: ProviderReport
+) -> None:
+    values: dict[str, Any] = {}
+    if counted := report.to_json():
+        values["report"] = counted
+    if (turn.reply or report.made) and ID.fullmatch(reply_id):
+        values["response_id"] = reply_id
+    if values:
+        ClientRequest.objects.filter(call=stored.claim.call_id).update(**values)
 
 
 def _store_reply_hashes(
