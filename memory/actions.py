@@ -22,7 +22,7 @@ from .integrity import left_rows, signatures
 from .models import Conversation, Message, Summary
 from .search import recall
 from .transcript import LAST_SEQ, ActionError
-from .view import tool_groups
+from .view import tool_groups, variation
 
 # Sent inside the transaction that deletes a message, with `conversation`, `seq` and
 # `edited`. Apps that keep data made of messages delete theirs.
@@ -169,7 +169,8 @@ def delete_message(
     transcript.forget_title(conversation, seq)
     # The text of the next request can quote the message.
     rows = Conversation.objects.filter(pk=conversation.pk).exclude(next_request={})
-    rows.update(next_request={})
+    for kept in rows.values_list("next_request", flat=True):
+        rows.update(next_request=variation.forget_words(kept))
     # Tables of apps that are off may quote it too, and no app can clean them.
     left_rows.delete_left_rows(conversation)
     message_deleted.send(Message, conversation=conversation, seq=seq, edited=edited)

@@ -106,6 +106,8 @@ class RequestContext:
     model: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     view: ConversationView | None = None  # None: rebuilt later
+    # Of one that differs for the next message: the request as it would be otherwise.
+    usual: "RequestContext | None" = None
     # The texts that the references name by their hash.
     texts: dict[str, str] = field(default_factory=dict)
     # Of a rebuilt context: the summaries in it.

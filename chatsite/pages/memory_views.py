@@ -171,13 +171,20 @@ def show_diff(
 def edit_summary(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> Values:
-    return {"summary": get_object_or_404(conversation.summaries, version=version)}
+    summary = get_object_or_404(conversation.summaries, version=version)
+    return {"summary": summary, "in_place": is_in_place(request)}
+
+
+def is_in_place(request: HttpRequest) -> bool:
+    """Return whether a form is shown where its text stands, and not in the dialog."""
+    return request.htmx.target != "dialog-body"
 
 
 @conversation_fragment("chat/_system_prompt_edit.html")
 def edit_prompt(request: HttpRequest, conversation: Conversation) -> Values:
     most = transcript.SYSTEM_PROMPT_CHARS
-    return {"site_prompt": settings.SYSTEM_PROMPT, "max_chars": most}
+    values = {"site_prompt": settings.SYSTEM_PROMPT, "max_chars": most}
+    return values | {"in_place": is_in_place(request)}
 
 
 @conversation_fragment("chat/_search_results.html")
@@ -202,6 +209,11 @@ def show_savings(request: HttpRequest, conversation: Conversation) -> Values:
 @conversation_fragment("chat/_context.html", "POST")
 def show_draft(request: HttpRequest, conversation: Conversation) -> Values:
     """Show the right pane with what is being typed, as if it were sent now."""
+    return draw_draft(request, conversation)
+
+
+def draw_draft(request: HttpRequest, conversation: Conversation) -> Values:
+    """Return the right pane of the next request, with the draft of a form."""
     text = request.POST.get("draft", "")[: settings.MESSAGE_MAX_CHARS]
     try:
         ids = uploads.read_upload_ids(request.POST.get("files", "").split())

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 
 from chatsite import slots
 from chatsite.languages import of_text
@@ -27,6 +28,11 @@ CACHE_BYTES = 32 * 1024 * 1024
 DIALOG_BUTTON = (
     '<button type="button" class="item" hx-get="{}" hx-target="#dialog-body"'
     ' hx-swap="innerHTML">{}</button>'
+)
+
+SWITCH = (
+    '<button type="button" class="switch" role="switch" data-switch="{}"'
+    ' aria-checked="{}" aria-label="{}"></button>'
 )
 
 cache = Cache(CACHE_BYTES)
@@ -83,7 +89,8 @@ def render_seen_message(message: SeenMessage) -> SafeString:
     """One message that the model sees, in the right pane."""
     values = {"message": message, "language": of_text(message.text)}
     shown = (message.seq, message.role, message.text, message.calls, message.shortened)
-    return _render_once("chat/_context_message.html", values, *shown, message.images)
+    shown = (*shown, message.images, message.can_switch, message.is_off)
+    return _render_once("chat/_context_message.html", values, *shown)
 
 
 def render_glances(section: ContextSection) -> SafeString:
@@ -100,17 +107,24 @@ def render_divider(conversation: Conversation, line: Divider) -> SafeString:
 
 
 def render_summary_block(
-    conversation: Conversation, summary: Summary, *, is_past: bool
+    conversation: Conversation, summary: Summary, *, is_past: bool, is_off: bool
 ) -> SafeString:
     """Render a summary that the model sees, in the right pane."""
-    values = {"conversation": conversation, "summary": summary, "is_past": is_past}
-    shown = (conversation.uuid, is_past, *_list_shown(summary))
+    values = {"conversation": conversation, "summary": summary}
+    values |= {"is_past": is_past, "is_off": is_off}
+    shown = (conversation.uuid, is_past, is_off, *_list_shown(summary))
     return _render_once("chat/_context_summary.html", values, *shown)
 
 
 def draw_dialog_button(url: str, text: object) -> SafeString:
     """Render an item of a menu that opens this page in the dialog."""
     return format_html(DIALOG_BUTTON, url, text)
+
+
+def render_switch(key: str, what: object, *, is_off: bool) -> SafeString:
+    """Render the switch of a part of the next request; context.js sends it."""
+    label = _("Send to the model: %(what)s") % {"what": what}
+    return format_html(SWITCH, key, "false" if is_off else "true", label)
 
 
 def render_form_fields(form: Form) -> SafeString:

@@ -4,6 +4,7 @@ from django.urls import include, path, register_converter
 from django.urls.converters import IntConverter
 
 from . import (
+    desk_views,
     list_views,
     memory_actions,
     memory_views,
@@ -73,6 +74,9 @@ memory = [
     path("savings/", memory_views.show_savings, name="memory-savings"),
     path("draft/", memory_views.show_draft, name="memory-draft"),
     path("moment/", memory_views.show_snapshot, name="memory-moment"),
+    path("desk/", desk_views.switch_part, name="memory-switch"),
+    path("desk/keep/", desk_views.keep_switches, name="memory-switches-keep"),
+    path("desk/undo/", desk_views.undo_switches, name="memory-switches-undo"),
     path("raw/", memory_views.show_raw, name="memory-raw"),
     path("rebuild/", memory_actions.rebuild_as_owner, name="memory-rebuild"),
 ]

@@ -174,8 +174,31 @@ def compose_request(
         conversation, newest=newest, steps=steps, **form
     )
     if varied:
+        usual = replace(built, tools=tools.to_options().get("tools", ()))
+        if "tools" in varied.off:
+            tools = dialects.Tools()
+            form["tool_tokens"] = 0
         built = variations.vary_built(built, conversation, varied, newest, **form)
+        built = replace(built, usual=usual)
     return with_options(built, conversation, model, tools, varied)
+
+
+def compose_now(
+    conversation: Conversation,
+    reply: Message,
+    question: Message,
+    model: str,
+    varied: Variation,
+    dialect: dialects.Dialect,
+) -> context.RequestContext:
+    """Build the request for the question of a reply, with what the model reads now.
+
+    It has the steps that the reply was written after.
+    """
+    steps = [each for each in context.read_steps(question) if each.seq < reply.seq]
+    tools = registry.offer_now(conversation)
+    form = {"varied": varied, "tools": tools, "steps": steps, "dialect": dialect}
+    return compose_request(conversation, question, model, **form)
 
 
 def with_options(

@@ -136,13 +136,24 @@ def _find_window(
     return window[start:]
 
 
-def set_next(conversation: Conversation, variation: Variation | None) -> None:
-    """Store how the request for the next message differs; None: it does not."""
-    kept = (
-        {"variation": variation.to_json(), "text": variation.text} if variation else {}
-    )
+def set_next(
+    conversation: Conversation, variation: Variation | None, *, stays: bool = False
+) -> None:
+    """Store how the request for the next message differs; None: it does not.
+
+    `stays`: the requests after it differ, too.
+    """
+    kept: dict[str, Any] = {}
+    if variation and (said := variation.to_json()):
+        kept = {"variation": said, "text": variation.text}
+        kept |= {"stays": True} if stays else {}
     Conversation.objects.filter(pk=conversation.pk).update(next_request=kept)
     conversation.next_request = kept
+
+
+def is_kept(conversation: Conversation) -> bool:
+    """Return whether the next request's differences stay for those after it."""
+    return bool(conversation.next_request.get("stays"))
 
 
 def find_next(conversation: Conversation, turn: Turn | None = None) -> Variation | None:
@@ -153,6 +164,25 @@ def find_next(conversation: Conversation, turn: Turn | None = None) -> Variation
     return Variation.from_json(kept.get("variation", {}), kept.get("text", ""))
 
 
+def find_off(conversation: Conversation) -> tuple[str, ...]:
+    """Return the keys of what the next request leaves out."""
+    varied = find_next(conversation)
+    return varied.off if varied else ()
+
+
+def switch_off(
+    conversation: Conversation, off: tuple[str, ...], *, stays: bool | None = None
+) -> None:
+    """Have the next request leave out just these parts; its other differences stay.
+
+    `stays`: also those after it; None: as before.
+    """
+    varied = find_next(conversation) or Variation()
+    if stays is None:
+        stays = is_kept(conversation)
+    set_next(conversation, replace(varied, off=off), stays=stays)
+
+
 def take_next(turn: Turn) -> Variation | None:
     """Return the variation of the turn's requests, and bind it to the turn.
 
@@ -160,8 +190,8 @@ def take_next(turn: Turn) -> Variation | None:
     """
     conversation = turn.conversation
     kept = conversation.next_request
-    if not kept:
-        return None
+    if not kept or is_kept(conversation):
+        return find_next(conversation, turn)
     mine = {"turn": turn.pk, "round": turn.attempts_before}
     if "turn" not in kept:
         kept = kept | mine

@@ -3,12 +3,12 @@
 The request is composed from the changed references, and proved as usual.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from memory.models import Conversation
-from memory.prompts import hash_text
+from memory.prompts import facts_in, hash_text, rules_in
 from memory.ranges import to_ranges
 
 from .tool_groups import complete_groups
@@ -22,6 +22,21 @@ OF_TOOLS = (
 )
 # The key of references that holds the variation.
 VARIED = "trial"
+# The kinds of parts that can be switched off as a whole, and the references of each.
+SWITCHED = {
+    "tools": (),
+    "system": ("system",),
+    "summaries": ("summaries",),
+    "pinned": ("pinned",),
+    "facts": ("facts",),
+    "rules": ("rules",),
+    "window": ("window",),
+    "recalled": OF_NOTES,
+}
+# So many parts can be off at once, and a key is no longer than this.
+MOST_OFF, KEY_CHARS = 200, 40
+# The kinds whose parts have a key each: "summary-4", "message-12", "rule-…", "fact-…".
+EACH = ("summary", "message", "rule", "fact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +45,8 @@ class Variation:
 
     Another model, temperature (None: unchanged) or preset of the policy; without notes
     from a search, without summaries; one message by its number in other words (`text`),
-    hidden, or shown again.
+    hidden, or shown again. `off`: parts that are left out, by the keys of list_keys().
+    `now`: composed from the memory as it is, not from the recorded request.
     """
 
     model: str = ""
@@ -41,19 +57,67 @@ class Variation:
     edited: int = 0
     left_out: int = 0
     brought_back: int = 0
+    off: tuple[str, ...] = ()
+    now: bool = False
     text: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the differences, without the words."""
         said = asdict(self)
         del said["text"]
+        said["off"] = list(self.off)
         is_usual = {"temperature": self.temperature is None}
         return {n: v for n, v in said.items() if not is_usual.get(n, not v)}
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any], text: str = "") -> Self:
         known = {name: said[name] for name in said if name in cls.__slots__}
-        return cls(**known | {"text": text})
+        off = tuple(known.get("off", ()))
+        return cls(**known | {"off": off, "text": text})
+
+    def keep_off(self, keys: Container[str]) -> tuple[str, ...]:
+        """Return the keys that are off in a request that has these, and `tools`.
+
+        Tools are no part of the references while a request is composed.
+        """
+        return tuple(key for key in self.off if key in keys or key == "tools")
+
+
+def is_key(key: str) -> bool:
+    """Return whether this is the key of a part that can be switched off."""
+    kind, _, name = key.partition("-")
+    is_name = name.isascii() and name.isalnum() and len(key) <= KEY_CHARS
+    return key in SWITCHED or (kind in EACH and is_name)
+
+
+def name_statement(kind: str, ref: Sequence[Any]) -> str:
+    """Return the key of a rule or fact by its reference."""
+    place, said = ref[0], ref[1]
+    if kind == "fact":
+        return f"fact-{said[:16]}"
+    return f"rule-{place}x{said[:16] if isinstance(said, str) else said}"
+
+
+def list_keys(refs: Mapping[str, Any]) -> set[str]:
+    """Return the keys of all parts of a request that can be switched off."""
+    sheets = {kind for kind, names in SWITCHED.items() if any(map(refs.get, names))}
+    return {
+        *sheets,
+        *(f"summary-{version}" for version in refs["summaries"]),
+        *(f"message-{n}" for n in list_numbers([*refs["pinned"], *refs["window"]])),
+        *(name_statement("rule", ref) for ref in rules_in(refs)),
+        *(name_statement("fact", ref) for ref in facts_in(refs)),
+    }
+
+
+def find_varied(refs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a recorded request differed; an imported one can say anything."""
+    said = refs.get(VARIED)
+    if not isinstance(said, dict):
+        return {}
+    off = said.get("off")
+    keys = off if isinstance(off, list) else []
+    return said | {"off": [k for k in keys if isinstance(k, str) and is_key(k)]}
 
 
 def list_numbers(ranges: Iterable[Iterable[int]]) -> set[int]:
@@ -81,11 +145,12 @@ def vary_refs(
         varied |= {name: [] for name in OF_NOTES}
     if variation.left_out:
         _drop_messages(varied, complete_groups(conversation, [variation.left_out]))
+    texts = _switch_off(conversation, varied, variation.off)
     if variation.brought_back:
         back = complete_groups(conversation, [variation.brought_back])
         _add_messages(varied, back)
-    texts = {}
-    if variation.edited in list_sent(varied):
+    is_edited = variation.edited in list_sent(varied)
+    if is_edited:
         sha256 = hash_text(variation.text)
         texts[sha256] = variation.text
         varied["edited"] = [[variation.edited, sha256]]
@@ -97,12 +162,50 @@ def vary_refs(
     # had.
     noted = replace(
         variation,
-        edited=variation.edited if texts else 0,
+        edited=variation.edited if is_edited else 0,
         left_out=variation.left_out if variation.left_out in sent else 0,
         brought_back=0 if variation.brought_back in sent else variation.brought_back,
+        off=variation.keep_off(list_keys(refs)),
     )
     varied[VARIED] = noted.to_json()
     return varied, texts
+
+
+def _switch_off(
+    conversation: Conversation, refs: dict[str, Any], off: Sequence[str]
+) -> dict[str, str]:
+    """Take the parts of these keys out of the references.
+
+    Return the text of instructions that are off, which is none, by its hash.
+    """
+    if not off:
+        return {}
+    for name in (name for key in off for name in SWITCHED.get(key, ())):
+        refs[name] = []
+    hidden = [int(key[8:]) for key in off if key.startswith("message-")]
+    if hidden:
+        _drop_messages(refs, complete_groups(conversation, hidden))
+    left = [each for each in refs["summaries"] if f"summary-{each}" not in off]
+    refs["summaries"] = left
+    for name, kind in (("rules", "rule"), ("facts", "fact")):
+        if name in refs:
+            stated = refs[name]
+            refs[name] = [r for r in stated if name_statement(kind, r) not in off]
+    if "system" not in off:
+        return {}
+    refs["system"] = hash_text("")
+    return {refs["system"]: ""}
+
+
+def forget_words(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the differences of the next request without a user's words.
+
+    Those of one message only are gone with them; those that stay are of no text.
+    """
+    if not kept.get("stays"):
+        return {}
+    said = {n: v for n, v in kept.get("variation", {}).items() if n != "edited"}
+    return {"variation": said, "text": "", "stays": True}
 
 
 def _drop_messages(refs: dict[str, Any], seqs: Iterable[int]) -> None:

@@ -93,6 +93,25 @@
     shown = "";
   });
 
+  const loadDesk = onFirstUse("desk");
+
+  // A click into a text that one can write: desk.js may not be there yet.
+  function writeIn(target) {
+    const part = target.closest(".editable");
+    const isText = target.closest(".summary-text, pre") && !target.closest("a, .writing") && getSelection().isCollapsed;
+    if (part && (isText || target.closest("[data-write]"))) loadDesk().then(({ write }) => write(part), notices.failToLoad);
+  }
+
+  // A part of the next request is sent, or left out.
+  context.addEventListener("click", ({ target }) => {
+    const part = target.closest("[data-switch]");
+    if (!part) return writeIn(target);
+    const isOn = part.getAttribute("aria-checked") === "true";
+    part.setAttribute("aria-checked", !isOn);
+    const values = { part: part.dataset.switch, on: isOn ? "" : "1", draft: draft.elements.draft.value, files: draft.elements.files.value };
+    htmx.ajax("POST", draft.dataset.switch, { source: context, target: context, swap: "innerHTML show:none", values });
+  });
+
   const load = onFirstUse("context");
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-replay]")) load().then(({ start }) => start(), notices.failToLoad);

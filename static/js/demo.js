@@ -78,6 +78,7 @@
 
   document.addEventListener("htmx:wsAfterMessage", follow);
   document.addEventListener("connection:open", follow);
+  document.addEventListener("htmx:load", ({ target }) => target.matches(".beside") && htmx.trigger(guide, "step"));
   guide.querySelector("[data-close-guide]").addEventListener("click", () => {
     guide.remove();
     history.replaceState(null, "", location.pathname);

@@ -60,7 +60,7 @@ def test_guide_is_watched_and_followed_step_by_step(open_page, quick):
     expect(summary).to_have_value(re.compile("Kyoto"))
     summary.fill(summary.input_value().replace("Kyoto", "Nara"))
     page.get_by_role("button", name="Save as a new version").press("Enter")
-    expect(text).to_contain_text("Step 2 of 2")
+    expect(text).to_contain_text("Step 2:")
     pill, guide = (page.locator(x).bounding_box() for x in ("#notice", ".guide"))
     assert pill["y"] + pill["height"] <= guide["y"]
 
@@ -73,9 +73,18 @@ def test_guide_is_watched_and_followed_step_by_step(open_page, quick):
     act.focus()
     hears(act)
     phone.page.keyboard.press("Enter")
-    expect(text).to_contain_text("the model answers Nara")
+    expect(text).to_contain_text("Step 3:")
     expect(phone.turns.last).to_contain_text("Nara")
     expect(phone.turns.last).not_to_contain_text("Kyoto")
+    # The last step is on the right: one question, two answers.
+    page.locator(".sheet:has(.part-summaries) > .switch").click()
+    page.locator("#desk").get_by_role("button", name="Ask again").click()
+    beside = page.locator(".beside")
+    expect(beside.locator(".given")).to_contain_text("Nara")
+    expect(beside.locator(".trial .mark")).to_have_text("Complete")
+    expect(beside.locator(".trial .body")).not_to_contain_text("Nara")
+    expect(page.locator("#guide-text")).to_contain_text("two answers")
+    phone.page.reload()
     expect(phone.page.locator("#guide-heading")).to_have_text("That is Windowpane")
     expect(act).to_be_in_viewport()
     expect(phone.box).to_be_in_viewport()

@@ -225,7 +225,7 @@ def test_panes_go_back_to_any_moment(talked):
     expect(slider).to_be_focused()
     slider.press("Home")
     expect(talked.right).to_contain_text("As sent for reply #2")
-    expect(talked.right.locator(".gauge .meter")).to_have_count(1)
+    expect(talked.right.locator(".reading > .meter")).to_have_count(1)
     expect(talked.page.locator("#replayed .message")).to_have_count(2)
     expect(talked.page.locator("#turns")).to_be_hidden()
     # What the header says is of now.

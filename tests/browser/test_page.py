@@ -213,7 +213,8 @@ def test_the_sheets_of_the_right_pane_are_to_scale_and_open_by_key(chat):
 
 def test_free_part_of_the_bars_has_no_colour(open_written):
     chat = open_written("Hello")
-    bars = chat.open_about().locator(".meter")
+    chat.open_about()
+    bars = chat.right.locator(".meter")
     expect(bars.locator(".segment-free").first).to_have_css("fill", "none")
     expect(bars.locator(".segment-window").first).not_to_have_css("fill", "none")
 

@@ -28,6 +28,8 @@ class SentFact:
     uuid: str
     seq: str
     title: str | None
+    key: str
+    is_off: bool
 
 
 def list_stated_facts(
@@ -56,7 +58,10 @@ def draw_facts_section(conversation: Conversation, section: ContextSection) -> s
         str(uuid): t for uuid, t in rows.values_list("uuid", "title")
     }
     facts = [
-        SentFact(fact.date, fact.text, uuid, seq, titles.get(uuid))
+        SentFact(
+            *(fact.date, fact.text, uuid, seq, titles.get(uuid)),
+            *(fact.key, fact.is_off),
+        )
         for fact, (uuid, _hash, seq) in zip(section.rules, places, strict=True)
     ]
     values = {"section": section, "facts": facts}

@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite import slots
 from chatsite.features.tools import registry
-from chatsite.llm import dialects, providers
+from chatsite.llm import dialects, pricing, providers
 from chatsite.turns.requests import (
     find_left_out,
     has_request,
@@ -42,10 +42,12 @@ from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import in_ranges, to_ranges
 from memory.sql import prepared_rows
 from memory.view import places, rebuilding
+from memory.view.variation import SWITCHED, find_varied
 
 from ..forms import preset_name
+from .desk import Desk, count_off, describe_changes, read_desk, read_off, with_acts
 from .gauge import TITLES, Gauge, describe_trigger_rule, make_gauge
-from .rules import SentRule, list_sent_facts, list_sent_rules
+from .rules import SentRule, SentTool, list_sent_facts, list_sent_rules
 from .sheets import Glance, Sheet, describe_sheets, list_glances, make_sheets
 
 MAX_REPLIES = 200
@@ -89,6 +91,9 @@ class SeenMessage:
     # Whether only a part of its attachments is sent.
     is_in_part: bool = False
     images: tuple[SeenImage, ...] = ()
+    # It is switched off; `can_switch`: in a request that is not sent yet.
+    is_off: bool = False
+    can_switch: bool = False
 
     @classmethod
     def from_message(cls, message: BaseMessage) -> "SeenMessage":
@@ -117,27 +122,6 @@ def dump_arguments(call: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SentTool:
-    """The definition of a tool in a request, and how people call the tool."""
-
-    label: str
-    description: str
-    # As JSON.
-    schema: str
-
-    @classmethod
-    def from_definition(cls, definition: Any) -> "SentTool":
-        """Return the tool of a definition in the form of any API, client or file."""
-        known = definition if isinstance(definition, dict) else {}
-        function = known.get("function")
-        function = function if isinstance(function, dict) else known
-        name = str(function.get("name", known.get("type", "")))
-        text = json.dumps(definition, ensure_ascii=False, indent=2)
-        description = str(function.get("description", ""))
-        return cls(registry.label_of(name) or name, description, text)
-
-
-@dataclass(frozen=True, slots=True)
 class ContextSection:
     """One section of the right pane, in the order of the payload."""
 
@@ -150,6 +134,26 @@ class ContextSection:
     rules: tuple[SentRule, ...] = ()
     tools: tuple[SentTool, ...] = ()
     held: context.HeldContext | None = None
+    # Whether it can be switched off, and the keys of what is off.
+    can_switch: bool = False
+    off: frozenset[str] = frozenset()
+
+    @property
+    def is_off(self) -> bool:
+        return self.kind in self.off
+
+    @property
+    def count(self) -> int:
+        """The number of its summaries, rules, tools or messages that are sent."""
+        if self.is_off:
+            return 0
+        versions = (f"summary-{each.version}" for each in self.summaries)
+        parts = (*self.rules, *self.messages)
+        return max(
+            sum(key not in self.off for key in versions),
+            sum(not part.is_off for part in parts),
+            len(self.tools),
+        )
 
     @property
     def in_words(self) -> str:
@@ -180,6 +184,7 @@ class ContextPane:
     # Messages by kind of place, now or when the shown reply was asked for.
     counts: dict[str, int]
     model: str = ""
+    model_name: str = ""
     is_demo: bool = False
     call: ModelCall | None = None
     verified: bool | None = None
@@ -203,6 +208,10 @@ class ContextPane:
     images_unsent: tuple[str, ...] = ()
     # What apps show below the sections of the next request, as HTML.
     below: str = ""
+    # What its owner has changed in the next request.
+    desk: Desk | None = None
+    # How the shown reply's request differed from the usual one, in words.
+    varied: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -215,7 +224,8 @@ class ContextPane:
     @property
     def sheets(self) -> tuple[Sheet, ...]:
         free = [part.tokens for part in self.gauge.segments if part.kind == "free"]
-        return make_sheets(self.sections, sum(free))
+        usual = self.desk.usual if self.desk else 0
+        return make_sheets(self.sections, sum(free), usual)
 
     @property
     def contents(self) -> str:
@@ -241,6 +251,17 @@ class ContextPane:
     def set_window(self) -> int:
         """The context window of the call's model, as the site has it."""
         return providers.context_window(self.call.model) if self.call else 0
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The price of the request, and how much of it came from the cache."""
+        call = self.call if self.reply else None
+        cached = (call and call.tokens_cached) or 0
+        price = pricing.price_tokens(self.model_name, self.tokens_read, cached=cached)
+        share = cached / self.tokens_read if self.tokens_read else 0
+        words = _("%(share)s cached") % {"share": f"{share:.0%}"}
+        found = (price and pricing.format_dollars(price), cached and words)
+        return tuple(filter(None, found))
 
     @property
     def accounted(self) -> int:
@@ -282,8 +303,11 @@ def model_view(
     )
     model = call.model if call else model_of(conversation)
     sections = tuple(_make_sections(conversation, built, draft, is_past=bool(call)))
+    if built.usual:
+        counts = count_off(counts, built)
     policy = _policy_in_force(conversation, built, sections)
     tools, refused, left_out = _tools_of(conversation, call)
+    latest = next(iter(_select_answered(conversation=conversation.pk)), None)
     gauge = make_gauge(conversation, policy, sections, model)
     return ContextPane(
         reply=reply,
@@ -291,8 +315,9 @@ def model_view(
         gauge=gauge,
         counts=counts,
         model=providers.name_model(model),
+        model_name=model,
         is_demo=providers.is_demo(model),
-        call=call or next(iter(_select_answered(conversation=conversation.pk)), None),
+        call=call or latest,
         verified=_is_verified(call, built) if call else None,
         replies=tuple(_select_replies(conversation=conversation.pk)),
         request_messages=built.wire,
@@ -310,6 +335,10 @@ def model_view(
         below=""
         if call
         else slots.draw("next", conversation=conversation, built=built),
+        desk=None if call else read_desk(conversation, built, latest),
+        varied=tuple(describe_changes(find_varied(built.refs), usual=()))
+        if call
+        else (),
     )
 
 
@@ -317,7 +346,8 @@ def model_view(
 def _select_answered(conversation: Any) -> QuerySet[ModelCall]:
     """Return the newest call that a reply came from."""
     rows = ModelCall.objects.filter(conversation=conversation, message__isnull=False)
-    return rows.filter(purpose=ModelCall.Purpose.REPLY).order_by("-id")[:1]
+    replies = rows.filter(purpose=ModelCall.Purpose.REPLY)
+    return with_acts(replies).order_by("-id")[:1]
 
 
 @prepared_rows()
@@ -377,11 +407,20 @@ def _make_sections(
     *,
     is_past: bool,
 ) -> Iterator[ContextSection]:
-    sizes = dict(built.parts)
+    sizes, off = dict(built.parts), frozenset() if is_past else read_off(built)
+    # What is switched off is shown in its place.
+    sent, built = built, built.usual or built
+    can_switch = not is_past and sent.view is not None
     yield from _make_held_sections(built, sizes)
-    if offered := sizes.get("tools"):
-        sent = tuple(map(SentTool.from_definition, built.tools))
-        yield ContextSection("tools", TITLES["tools"], offered, tools=sent)
+    if offered := dict(built.parts).get("tools"):
+        tools = tuple(map(SentTool.from_definition, built.tools))
+        tokens = 0 if "tools" in off else offered
+        yield ContextSection(
+            *("tools", TITLES["tools"], tokens),
+            tools=tools,
+            can_switch=can_switch,
+            off=off,
+        )
     if added := sizes.get("provider"):
         text = _("The provider counts this many tokens more than what is sent.")
         yield ContextSection("provider", TITLES["provider"], added, text=text)
@@ -389,6 +428,11 @@ def _make_sections(
         messages = tuple(_find_stored(conversation, section, draft, built.refs))
         messages = _with_shortened(conversation, messages)
         messages = _with_images(conversation, messages, built.refs)
+        if can_switch and section.kind in ("window", "pinned"):
+            messages = tuple(
+                replace(m, can_switch=True, is_off=f"message-{m.seq}" in off)
+                for m in messages
+            )
         versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
         summaries = conversation.summaries.filter(version__in=versions_sent)
         # What has only left the window is no part of the request.
@@ -404,11 +448,13 @@ def _make_sections(
             tokens=sizes.get(section.kind, 0),
             messages=messages,
             summaries=tuple(summaries.order_by("first_seq")) if versions_sent else (),
-            rules=_list_statements(conversation, built, section.kind),
+            rules=_list_statements(conversation, built, section.kind, off),
+            can_switch=can_switch and section.kind in SWITCHED,
+            off=off,
             # What is quoted in one message is shown as it is quoted, too.
             text=""
             if messages and section.kind not in QUOTED
-            else str(section.messages[0].content),
+            else _find_text(sent, section),
         )
 
 
@@ -430,12 +476,24 @@ def _make_held_sections(
         yield ContextSection("only_there", TITLES["only_there"], hidden, text=text)
 
 
+def _find_text(sent: context.RequestContext, section: Section) -> str:
+    """Return the text of the section as it is sent, or its own while it is off."""
+    messages = sent.context.get_section(section.kind) or section.messages
+    return str(messages[0].content)
+
+
 def _list_statements(
-    conversation: Conversation, built: context.RequestContext, kind: str
+    conversation: Conversation,
+    built: context.RequestContext,
+    kind: str,
+    off: frozenset[str],
 ) -> tuple[SentRule, ...]:
+    found: tuple[SentRule, ...] = ()
     if kind == "rules":
-        return list_sent_rules(conversation, built)
-    return list_sent_facts(built) if kind == "facts" else ()
+        found = list_sent_rules(conversation, built)
+    elif kind == "facts":
+        found = list_sent_facts(built)
+    return tuple(replace(each, is_off=each.key in off) for each in found)
 
 
 def _find_stored(

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
+from chatsite import slots
+from chatsite.turns import variations
 from chatsite.turns.lifecycle import unfinished
 from memory import versions
 from memory.models import Conversation, Message
@@ -20,12 +22,13 @@ class Guide:
     """The current step of the demo, and what it is about.
 
     `step`: "watch" while the page sends `lines`, "wait" until all is answered and
-    summarised, "edit", "ask", then "end".
+    summarised, "edit", "ask", "off" where an app can ask again, then "end".
     """
 
     step: str
     lines: tuple[ScriptLine, ...] = ()
     version: int = 0  # of the summary to edit
+    is_asked_again: bool = False
 
     @property
     def heading(self) -> str:
@@ -54,4 +57,8 @@ def find_guide_step(conversation: Conversation) -> Guide:
         excluded_at=None,
         created_at__gt=since,
     )
-    return Guide("end" if asked_since.exists() else "ask")
+    if not asked_since.exists():
+        return Guide("ask")
+    is_off = bool(variations.find_off(conversation))
+    may_ask = bool(slots.draw("desk", conversation=conversation, reply=1))
+    return Guide("off" if may_ask and not is_off else "end", is_asked_again=is_off)

@@ -1,10 +1,14 @@
-"""The rules and the facts of a request, as they are sent."""
+"""The rules, facts and tools of a request, as they are sent."""
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
+from chatsite.features.tools import registry
 from memory import context, prompts
 from memory.models import Conversation
 from memory.rules.rule_source import StandingRule, rebuild_rules, restore_facts
+from memory.view.variation import name_statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +25,18 @@ class SentRule:
     pk: int | None = None
     is_confirmed: bool = True
     place: str = ""
+    # The key by which it is switched off.
+    key: str = ""
+    is_off: bool = False
 
     @classmethod
     def from_rule(cls, rule: StandingRule) -> "SentRule":
-        block = rule.block
-        return cls(block.seq, block.date, block.text, rule.pk, rule.is_confirmed)
+        block, key = rule.block, name_statement("rule", rule.ref)
+        return cls(
+            *(block.seq, block.date, block.text),
+            *(rule.pk, rule.is_confirmed),
+            key=key,
+        )
 
 
 def list_sent_rules(
@@ -43,6 +54,31 @@ def list_sent_facts(built: context.RequestContext) -> tuple[SentRule, ...]:
     refs = prompts.facts_in(built.refs)
     blocks = restore_facts(refs, built.texts)
     return tuple(
-        SentRule(0, block.date, block.text, place=place)
-        for (place, _name), block in zip(refs, blocks, strict=True)
+        SentRule(
+            *(0, block.date, block.text),
+            place=ref[0],
+            key=name_statement("fact", ref),
+        )
+        for ref, block in zip(refs, blocks, strict=True)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SentTool:
+    """The definition of a tool in a request, and how people call the tool."""
+
+    label: str
+    description: str
+    # As JSON.
+    schema: str
+
+    @classmethod
+    def from_definition(cls, definition: Any) -> "SentTool":
+        """Return the tool of a definition in the form of any API, client or file."""
+        known = definition if isinstance(definition, dict) else {}
+        function = known.get("function")
+        function = function if isinstance(function, dict) else known
+        name = str(function.get("name", known.get("type", "")))
+        text = json.dumps(definition, ensure_ascii=False, indent=2)
+        description = str(function.get("description", ""))
+        return cls(registry.label_of(name) or name, description, text)

@@ -78,9 +78,14 @@ class Glance:
     last: int | None = None
 
 
-def make_sheets(sections: Sequence["ContextSection"], free: int) -> tuple[Sheet, ...]:
-    """Return the sections, empty ones among them, and below all what is `free`."""
-    used = sum(section.tokens for section in sections)
+def make_sheets(
+    sections: Sequence["ContextSection"], free: int, usual: int = 0
+) -> tuple[Sheet, ...]:
+    """Return the sections, empty ones among them, and below all what is `free`.
+
+    `usual`: the tokens with what is switched off, so that the rest stays as high.
+    """
+    used = max(usual, sum(section.tokens for section in sections))
     per_rem = max(TOKENS_PER_REM, used / STACK_REM)
     filled = {section.kind: section for section in sections}
     # What a reply has called so far comes last.
@@ -177,7 +182,7 @@ def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> s
 
 
 def _count_passages(section: "ContextSection") -> str:
-    n = len(section.passages)
+    n = 0 if section.is_off else len(section.passages)
     words = ngettext("%(n)s passage of a file", "%(n)s passages of files", n)
     return words % {"n": n} if n else ""
 
@@ -186,8 +191,7 @@ def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
     """Return the words for one section; "" for the instructions."""
     if section.kind == "newest":
         return _("the newest message") if section.messages else _("your draft")
-    lists = (section.summaries, section.rules, section.tools, section.messages)
-    n = max(map(len, lists))
+    n = section.count
     if not n and section.kind != "steps":
         return ""
     last = ngettext("your last message", "your last %(n)s messages", n)

@@ -32,6 +32,7 @@ from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 register = template.Library()
 register.simple_tag(parts.render_seen_message, name="seen_message")
 register.simple_tag(parts.render_glances, name="glances")
+register.simple_tag(parts.render_switch, name="switch")
 register.simple_tag(parts.render_form_fields, name="form_fields")
 # Between a translated sentence and what follows it on its line.
 register.simple_tag(languages.find_sentence_space, name="space")
@@ -53,7 +54,7 @@ FIRST_USE = {
     "list menus": ("css/menus.css", "css/list-actions.css", "js/list-actions.js"),
     "bar": ("css/menus.css", "css/bar.css"),
     "transcript": ("css/menus.css", "css/messages.css", "tools/tool-files.css"),
-    "model": ("css/menus.css", "css/sheets.css"),
+    "model": ("css/menus.css", "css/sheets.css", "js/desk.js"),
     "dialog": (
         *("css/menus.css", "css/forms.css", "css/dialog.css", "js/open-dialog.js"),
     ),
@@ -64,6 +65,7 @@ FIRST_USE = {
     "code": ("css/code-colours.css", "js/colours.js"),
     "context": ("css/replay.css", "js/replay.js"),
     "counterparts": ("css/lights.css", "js/counterpart-lights.js"),
+    "desk": ("js/desk.js",),
     "reading": ("js/reading-acts.js",),
 }
 # What a summary can have lost of a message, and of several.
@@ -182,8 +184,13 @@ def divider(context: template.Context, line: Divider) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def summary_block(context: template.Context, summary: Summary) -> SafeString:
-    is_past = context["context"].reply is not None
-    return parts.render_summary_block(context["conversation"], summary, is_past=is_past)
+    section = context["section"]
+    return parts.render_summary_block(
+        context["conversation"],
+        summary,
+        is_past=not section.can_switch,
+        is_off=f"summary-{summary.version}" in section.off,
+    )
 
 
 @register.filter

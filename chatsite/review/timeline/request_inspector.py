@@ -10,8 +10,9 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chatsite.pages.presenters.context_pane import SentTool, dump_arguments
+from chatsite.pages.presenters.context_pane import dump_arguments
 from chatsite.pages.presenters.gauge import TITLES
+from chatsite.pages.presenters.rules import SentTool
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
 from memory import context, prompts

@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 
 from chatsite.pages import demo
+from chatsite.turns import variations
 from memory import actions, versions
 from tests.memory.scenes import summarise
 
@@ -49,14 +50,17 @@ def test_guide_steps_follow_the_actions_of_the_user(client, summarised):
     assert 'value="Where am I going?"' in ask
     assert "Your turn" in ask
     talk_in_turns(summarised, "Where am I going?")
+    assert "switch the summaries off" in text_of(client, summarised)
+    variations.switch_off(summarised, ("summaries",))
     end = text_of(client, summarised)
-    assert "the model answers Nara" in end
+    assert "One question, two answers" in end
     assert "That is Windowpane" in end
+    variations.switch_off(summarised, ())
     # What is deleted is to be asked again.
     actions.delete_message(
         summarised, summarised.messages.filter(role="user").last().seq
     )
-    assert "Step 2 of 2" in text_of(client, summarised)
+    assert "Step 2:" in text_of(client, summarised)
 
 
 def test_the_page_has_it_only_after_the_demo(client, summarised):

@@ -24,9 +24,10 @@ class TrialsConfig(AppConfig):
             events=[events.TrialEvent], commands={"watch_trial": events.read_watch}
         )
         slots.register("message.menu", parts.draw_try_again)
+        slots.register("desk", parts.draw_ask)
         slots.add_static_file("trials/trials.css", "dialog")
+        slots.add_static_file("trials/beside.css", "model")
         slots.register("next", parts.draw_next)
-        slots.register("sent", parts.draw_varied)
         plugins.register_data(
             plugins.AppData(
                 name="trials",

@@ -12,12 +12,14 @@ from chatsite.llm.streaming import MAX_REPLY_CHARS
 from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message, ModelCall
+from memory.view.variation import KEY_CHARS, MOST_OFF
 
 from .models import Trial
 
 COLUMNS = ("words", "model", "state", "text", "asked", "error")
 
 Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
+PartKey = Annotated[str, Field(max_length=KEY_CHARS)]
 
 
 class Changes(BaseModel):
@@ -31,6 +33,8 @@ class Changes(BaseModel):
     edited: Number = 0
     left_out: Number = 0
     brought_back: Number = 0
+    off: Annotated[list[PartKey], Field(max_length=MOST_OFF)] = []
+    now: bool = False
 
 
 class TrialRow(BaseModel):

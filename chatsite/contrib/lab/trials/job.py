@@ -24,10 +24,12 @@ from chatsite.turns.lifecycle import TurnClaim, TurnResult, give_up
 from chatsite.turns.reply_streamer import ReplyStreamer
 from memory.database import retry
 from memory.leases import LeaseStatus
+from memory.models import ModelCall
+from memory.transcript import ActionError
 from memory.view import rebuilding
 from memory.view.variation import OF_TOOLS
 
-from . import store
+from . import services, store
 from .events import TrialEvent
 from .models import TRIAL_LEASE, Trial
 
@@ -108,7 +110,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, TurnResult] | None
 
 
 def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | TurnResult | None:
-    """Return the trial, and the tools that its reply's request offered."""
+    """Return the trial, and the tools that its request offers."""
     rows = TRIAL_LEASE.filter_held(claim).select_related("conversation", "message")
     trial = rows.first()
     if trial is None:
@@ -120,7 +122,8 @@ def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | TurnResult | None
     except CommandError:
         return TurnResult(State.FAILED, "", error="quota")
     call = requests.reply_call(trial.conversation, trial.message.seq)
-    if call is None or rebuilding.is_erased(call):
+    is_now = trial.variation.now
+    if call is None or not (is_now or not rebuilding.is_erased(call)):
         return TurnResult(State.FAILED, "", error="message_deleted")
     return trial, call.refs.get("tools", call.refs.get("tools_refused", []))
 
@@ -134,9 +137,13 @@ def _prepare_trial(
     if call is None:
         return TurnResult(State.FAILED, "", error="message_deleted")
     model = variation.model or call.model
+    if variation.now:
+        model = variation.model or requests.model_of(conversation)
     if refusal := model_access.find_model_refusal(conversation.owner_id, model):
         return TurnResult(State.FAILED, "", error=refusal)
     dialect = dialect or dialects.find_dialect(model)
+    if variation.now:
+        return _ask_now(claim, trial, call, model, dialect)
     tools = tools.fit_to(dialect)
     choice = call.refs.get("tool_choice", "")
     tools = replace(tools, choice=choice) if choice else tools
@@ -154,6 +161,27 @@ def _prepare_trial(
         return TurnResult(State.FAILED, "", error="context_length")
     built = requests.with_options(built, conversation, model, tools, variation)
     return Request(claim, model, built, dialect, tools)
+
+
+def _ask_now(
+    claim: TurnClaim,
+    trial: Trial,
+    call: ModelCall,
+    model: str,
+    dialect: dialects.Dialect,
+) -> Request | TurnResult:
+    """Return the request for the reply's question, with what the model reads now."""
+    conversation = trial.conversation
+    try:
+        question = services.find_question(conversation, call)
+    except ActionError:
+        return TurnResult(State.FAILED, "", error="message_deleted")
+    built = requests.compose_now(
+        conversation, trial.message, question, model, trial.variation, dialect
+    )
+    if built.tokens > providers.context_window(model):
+        return TurnResult(State.FAILED, "", error="context_length")
+    return Request(claim, model, built, dialect)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 In the right pane it is how a request differs that was sent like one.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,46 +14,20 @@ from django.utils.translation import gettext as _
 from chatsite.features.tools.registry import label_of
 from chatsite.llm import providers
 from chatsite.pages import incremental
+from chatsite.pages.presenters.desk import describe_changes
 from chatsite.pages.presenters.transcript_pane import ShownMessage
 from chatsite.protocol.errors import explain_code
 from chatsite.turns import variations
 from memory.context import RequestContext
-from memory.engine.policy import LABELS
 from memory.models import Conversation
 from memory.view.variation import VARIED
 
 from .models import Trial
-from .services import read_changes
 
 
 def name_live(trial_id: int) -> str:
     """Return the name that replaces the number of a turn in the ids of its HTML."""
     return f"trial-{trial_id}"
-
-
-def describe_changes(changes: Mapping[str, Any]) -> list[str]:
-    """Return the changes in words."""
-    return list(_describe_each(changes)) or [_("unchanged, asked again")]
-
-
-def _describe_each(changes: Mapping[str, Any]) -> Iterator[str]:
-    if model := changes.get("model"):
-        yield _("model %(model)s") % {"model": providers.name_model(model)}
-    if (temperature := changes.get("temperature")) is not None:
-        yield _("temperature %(number)s") % {"number": temperature}
-    if preset := changes.get("preset"):
-        yield _("memory settings: %(name)s") % {"name": _(LABELS.get(preset, preset))}
-    if changes.get("without_recall"):
-        yield _("without notes from earlier messages")
-    if changes.get("without_summaries"):
-        yield _("without summaries")
-    for name, words in (
-        ("edited", _("message #%(seq)s reworded")),
-        ("left_out", _("without message #%(seq)s")),
-        ("brought_back", _("with message #%(seq)s brought back")),
-    ):
-        if seq := changes.get(name):
-            yield words % {"seq": seq}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +70,18 @@ def draw_card(
     return render_to_string("trials/_card.html", values | {"is_fragment": is_fragment})
 
 
+def draw_ask(conversation: Conversation, reply: int | None) -> str:
+    """Return the button that asks the question of the last reply again."""
+    if reply is None:
+        return ""
+    return format_html(
+        '<button type="button" class="small primary" hx-post="{}" hx-target="#turns"'
+        ' hx-swap="beforeend">{}</button>',
+        reverse("trials-ask", args=[conversation.uuid, reply]),
+        _("Ask again"),
+    )
+
+
 def trial_to_json(trial: Trial) -> dict[str, Any]:
     call = trial.call
     return {
@@ -132,16 +117,9 @@ def draw_next(conversation: Conversation, built: RequestContext) -> str:
     """Return the changes of the next request, and a button that drops them."""
     if variations.find_next(conversation) is None:
         return ""
-    changes = list(_describe_each(built.refs.get(VARIED, {})))
+    said = built.refs.get(VARIED, {})
+    if variations.find_off(conversation) and not said.keys() - {"off"}:
+        return ""  # the desk shows it
+    changes = describe_changes({**said, "off": ()}, usual=())
     values = {"conversation": conversation, "changes": changes}
     return render_to_string("trials/_next.html", values)
-
-
-def draw_varied(conversation: Conversation, seq: int) -> str:
-    """Return the changes of a request that was sent for one message only."""
-    changes = read_changes(conversation, seq)
-    if not changes:
-        return ""
-    words = "; ".join(describe_changes(changes))
-    said = _("Only this message was sent differently: %(changes)s.")
-    return format_html(' · <span class="varied">{}</span>', said % {"changes": words})

@@ -4,6 +4,7 @@ They start one, have the next message sent like it, and make its answer the repl
 branch.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,13 +17,13 @@ from chatsite.turns import commands, model_access, variations
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
-from memory import bundle, prompts, transcript
+from memory import bundle, context, prompts, transcript
 from memory.compaction import lease
 from memory.engine.policy import PRESETS
-from memory.models import Conversation, ModelCall
+from memory.models import Conversation, Message, ModelCall
 from memory.transcript import ActionError
 from memory.view import rebuilding
-from memory.view.variation import VARIED, Variation, list_sent
+from memory.view.variation import MOST_OFF, Variation, is_key, list_sent
 
 from ..stored_requests import is_proved
 from . import store
@@ -34,10 +35,12 @@ USE_NEXT, FORGET_NEXT = "trial_next", "trial_forget"
 MOST_SHOWN = 20
 
 
-def find_request(conversation: Conversation, seq: int) -> ModelCall:
+def find_request(
+    conversation: Conversation, seq: int, *, now: bool = False
+) -> ModelCall:
     """Return the request of reply `seq`, as far as it can be sent again.
 
-    Raises ActionError.
+    `now`: only its question is. Raises ActionError.
     """
     call = reply_call(conversation, seq)
     if call is None:
@@ -49,7 +52,9 @@ def find_request(conversation: Conversation, seq: int) -> ModelCall:
         raise ActionError(
             _("Another client sent this request, so it can't be tried again here.")
         )
-    if not is_proved(call):
+    if now:
+        find_question(conversation, call)
+    elif not is_proved(call):
         gone = _("A text of this request was deleted, so it can't be tried again.")
         raise ActionError(gone)
     return call
@@ -72,6 +77,8 @@ def _check_offered(conversation: Conversation, variation: Variation) -> Variatio
     if variation.model and variation.model not in offered:
         unknown = _("The model %(model)s is not offered here. Choose another one.")
         raise ActionError(unknown % {"model": variation.model[:100]})
+    if len(variation.off) > MOST_OFF or not all(map(is_key, variation.off)):
+        raise ActionError(_("There is no such part of the request."))
     if variation.preset and variation.preset not in PRESETS:
         raise ActionError(_("There is no such preset."))
     if variation.edited:
@@ -111,7 +118,7 @@ def start_trial(conversation: Conversation, seq: int, variation: Variation) -> T
         # One that is being erased takes no more rows, and no message of it is deleted
         # between the look at the request and the row that can quote it.
         _lock_conversation(conversation)
-        call = find_request(conversation, seq)
+        call = find_request(conversation, seq, now=variation.now)
         variation = check_changes(conversation, call, variation)
         model = variation.model or call.model
         model_access.check_model(conversation.owner_id, model)
@@ -124,6 +131,23 @@ def start_trial(conversation: Conversation, seq: int, variation: Variation) -> T
         )
         store.admit_trial(conversation.owner_id)
     return trial
+
+
+def ask_again(conversation: Conversation, seq: int) -> Trial:
+    """Start a trial of reply `seq` with what the model reads now.
+
+    Raises what start_trial() raises.
+    """
+    varied = variations.find_next(conversation) or Variation()
+    return start_trial(conversation, seq, replace(varied, now=True))
+
+
+def find_question(conversation: Conversation, call: ModelCall) -> Message:
+    """Return the message that a request answered; raise ActionError if it is gone."""
+    rows = context.visible_messages(conversation)
+    if question := rows.filter(seq=call.refs.get("newest") or 0).first():
+        return question
+    raise ActionError(_("The model does not see the question of this reply any more."))
 
 
 def _lock_conversation(conversation: Conversation) -> None:
@@ -196,9 +220,3 @@ def _add_reply(conversation: Conversation, trial: Trial, made: Conversation) -> 
         **ended, reply_seq=seq, call=mine, model=call.model
     )
     lease.mark_due(made.pk)
-
-
-def read_changes(conversation: Conversation, seq: int) -> dict[str, object]:
-    """Return the changes of reply `seq`'s request, if it was for one message only."""
-    call = reply_call(conversation, seq)
-    return call.refs.get(VARIED, {}) if call else {}

@@ -7,6 +7,7 @@ from . import views
 reply = [
     path("", views.show_trials, name="trials"),
     path("start/", views.post_trial, name="trials-start"),
+    path("ask/", views.post_ask, name="trials-ask"),
 ]
 trial = [
     path("stop/", views.post_stop, name="trial-stop"),

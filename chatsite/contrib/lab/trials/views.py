@@ -92,6 +92,28 @@ def post_trial(
     return retry_later(response, refusal) if is_limit else response
 
 
+@conversation_view("POST")
+def post_ask(
+    request: HttpRequest, conversation: Conversation, seq: int
+) -> HttpResponse:
+    """Ask the question of reply `seq` again, with what the model reads now.
+
+    The page gets the answer beside the reply, others the trial as JSON.
+    """
+    try:
+        trial = services.ask_again(conversation, seq)
+    except Refused as error:
+        return refuse(request, conversation, error)
+    async_to_sync(job.start_trials)()
+    if not request.htmx:
+        response = respond_with_json(parts.trial_to_json(trial))
+        response.status_code = 201
+        return response
+    values = {"conversation": conversation, "shown": parts.show_trial(trial)}
+    values["reply"] = trial.message
+    return render(request, "trials/_beside.html", values)
+
+
 @conversation_view("GET")
 def trials_json(
     request: HttpRequest, conversation: Conversation, seq: int

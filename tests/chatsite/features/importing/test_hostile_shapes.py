@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.urls import reverse
 
 from chatsite.features.importing.exporting.thread import export_thread
-from chatsite.pages.presenters.context_pane import SentTool
+from chatsite.pages.presenters.rules import SentTool
 from memory import library, transcript
 from memory.view import rebuilding
 from tests.memory.scenes import summarise

@@ -18,7 +18,7 @@ from chatsite.contrib.operators.budgets.models import MonthlyUse
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import runner, variations
 from chatsite.turns.models import Allowance
-from memory import actions, library, transcript
+from memory import actions, library, transcript, versions
 from memory.models import Conversation, ModelCall, Prompt
 from memory.transcript import ActionError, TextError
 from memory.view import rebuilding
@@ -443,3 +443,60 @@ class TestSocket:
             await page.command(type="watch_trial", trial=trial.pk + 1)
             [*_, error] = await page.until("error")
             assert error["code"] == "not_found"
+
+
+class TestAskAgain:
+    def ask(self, chat, seq=6):
+        trial = services.ask_again(chat, seq)
+        work_off()
+        return Trial.objects.select_related("call").get(pk=trial.pk)
+
+    def test_answer_has_what_the_model_reads_now(self, chat):
+        before = sent_texts(try_again(chat, 6))
+        [summary] = versions.active_summaries(chat)
+        actions.rewrite_summary(chat, summary.version, "Go to Nara.", author=chat.owner)
+        variations.switch_off(chat, ("message-3",))
+        trial = self.ask(chat)
+        assert trial.state == "done", trial.error
+        sent = sent_texts(trial)
+        assert "Go to Nara." in sent
+        assert "Go to Nara." not in before
+        assert "What is my budget?" in before
+        assert "Reply to: What is my budget?" in sent  # its reply stays
+        assert sent.count("What is my budget?") < before.count("What is my budget?")
+        assert trial.changes == {"now": True, "off": ["message-3"]}
+        assert rebuilding.verify_context(trial.call)
+        assert violations() == []
+
+    def test_unchanged_memory_is_asked_the_same(self, chat):
+        call = ModelCall.objects.get(purpose="reply", message__seq=6)
+        assert self.ask(chat).call.sha256 == call.sha256
+
+    def test_steps_of_the_reply_are_sent_again(self, chat):
+        transcript.change_tools(chat, ["calculate"], answers_late=False)
+        turn = run_turn(chat, 'use calculate {"expression": "1+1"}')
+        chat.refresh_from_db()
+        trial = self.ask(chat, turn.reply.seq)
+        assert trial.call.refs["steps"]
+        assert trial.call.sha256 == turn.reply.model_calls.latest("pk").sha256
+
+    def test_hidden_question_is_not_asked(self, chat):
+        actions.exclude_messages(chat, [5])
+        with pytest.raises(ActionError, match="does not see the question"):
+            services.ask_again(chat, 6)
+
+    def test_page_shows_the_answer_beside_the_reply(self, client, chat):
+        chat.changes.create(action="pin", seq=3)
+        pane = client.get(reverse("conversation-context", args=[chat.uuid]))
+        address = reverse("trials-ask", args=[chat.uuid, 6])
+        assert address in pane.content.decode()
+        answer = client.post(address, headers=HTMX)
+        assert 'class="beside"' in answer.content.decode()
+        assert "With what the model reads now" in answer.content.decode()
+        assert client.post(address).status_code == 201
+
+    def test_answer_becomes_the_reply_of_a_branch(self, chat):
+        variations.switch_off(chat, ("summaries",))
+        made = services.make_reply(chat, self.ask(chat))
+        assert made.messages.get(seq=6).text
+        assert violations() == []

@@ -1,0 +1,114 @@
+/* The right pane as a desk: texts are written where they stand, and messages are dropped on
+ * the pinned ones. Loaded when the pane is first used (first-use.js). */
+const context = document.getElementById("context");
+const PINS = "[data-drop=pin]";
+
+/* A text is written in place of what is shown of it. */
+export function write(part) {
+  if (part.querySelector(".in-place")) return;
+  const place = part.appendChild(document.createElement("div"));
+  place.className = "writing";
+  htmx.ajax("GET", part.dataset.edit, { source: place, target: place, swap: "innerHTML" }).then(() => {
+    part.classList.add("is-written");
+    place.querySelector("textarea")?.focus();
+  });
+}
+
+function leave(form) {
+  form.closest(".is-written")?.classList.remove("is-written");
+  form.closest(".writing").remove();
+}
+
+const isChanged = (form) => [...form.querySelectorAll("textarea, input")].some((field) => field.value !== field.defaultValue);
+
+context.addEventListener("click", ({ target }) => target.closest("[data-leave]") && leave(target.closest("form")));
+
+context.addEventListener("keydown", (event) => {
+  const form = event.target.closest(".in-place");
+  if (!form) return;
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  else if (event.key === "Escape" && !isChanged(form)) leave(form);
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+});
+
+// What is being written stays when the pane is drawn again, also if its part is gone.
+let written = [];
+
+context.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.target !== context) return;
+  written = [...context.querySelectorAll(".writing")].filter((place) => isChanged(place));
+  written = written.map((place) => [place, place.closest("[data-key]").dataset.key, document.activeElement]);
+});
+context.addEventListener("htmx:afterSwap", ({ detail }) => {
+  if (detail.target !== context) return;
+  for (const [place, key, focused] of written) {
+    const part = context.querySelector(`[data-key="${key}"]`) || document.getElementById("context-body");
+    part.append(place);
+    part.classList.add("is-written");
+    part.closest("details")?.setAttribute("open", "");
+    if (place.contains(focused)) focused.focus();
+  }
+  written = [];
+});
+
+// It is stored: the pane is drawn again with it. After a refusal it stays.
+context.addEventListener("htmx:afterRequest", ({ target, detail }) => {
+  const isRefused = document.querySelector("#notice [role=alert]");
+  if (target.matches(".in-place") && detail.successful && !isRefused) leave(target);
+});
+
+// A message that is dropped on the pinned ones is pinned: it is dragged by its number.
+let dragged = "";
+
+document.addEventListener("dragstart", ({ target }) => {
+  dragged = target.closest?.("a.seq")?.hash.replace("#message-", "") || "";
+  context.classList.toggle("is-dropping", Boolean(dragged));
+});
+document.addEventListener("dragend", () => context.classList.remove("is-dropping"));
+context.addEventListener("dragover", (event) => {
+  if (dragged && event.target.closest(PINS)) event.preventDefault();
+});
+context.addEventListener("drop", (event) => {
+  const place = event.target.closest(PINS);
+  if (!place || !dragged) return;
+  event.preventDefault();
+  htmx.ajax("POST", context.dataset.pin.replace("/1/", `/${dragged}/`), { source: context, target: "#notice", swap: "innerHTML" });
+});
+
+// The words that only one of two answers has are marked, without a change of the page.
+const WORD = /[\p{L}\p{N}]+/gu;
+const differing = window.Highlight && new Highlight();
+if (differing) CSS.highlights.set("differs", differing);
+
+function wordsOf(side) {
+  const texts = document.createTreeWalker(side, NodeFilter.SHOW_TEXT);
+  const words = [];
+  while (texts.nextNode()) for (const { 0: word, index } of texts.currentNode.data.matchAll(WORD)) words.push({ word, node: texts.currentNode, index });
+  return words;
+}
+
+function markDifferences(beside) {
+  const [given, other] = [...beside.querySelectorAll(".body")].map(wordsOf);
+  for (const [some, rest] of [[given, other || []], [other || [], given]]) {
+    const known = new Set(rest.map(({ word }) => word));
+    for (const { word, node, index } of some.filter((each) => !known.has(each.word))) {
+      const range = new Range();
+      range.setStart(node, index);
+      range.setEnd(node, index + word.length);
+      differing?.add(range);
+    }
+  }
+}
+
+// The answer beside a reply comes into sight, and goes with its button.
+document.addEventListener("htmx:load", ({ target }) => {
+  const beside = target.closest(".beside");
+  if (!beside) return;
+  beside.scrollIntoView({ block: "nearest" });
+  if (!beside.querySelector("[aria-busy]")) markDifferences(beside);
+});
+document.addEventListener("click", ({ target }) => {
+  if (target.closest("[data-close-beside]")) target.closest(".beside").remove();
+});
