@@ -93,13 +93,11 @@
     shown = "";
   });
 
-  const loadDesk = onFirstUse("desk");
-
   // A click into a text that one can write: desk.js may not be there yet.
   function writeIn(target) {
     const part = target.closest(".editable");
     const isText = target.closest(".summary-text, pre") && !target.closest("a, .writing") && getSelection().isCollapsed;
-    if (part && (isText || target.closest("[data-write]"))) loadDesk().then(({ write }) => write(part), notices.failToLoad);
+    if (part && (isText || target.closest("[data-write]"))) import(context.dataset.desk).then(({ write }) => write(part), notices.failToLoad);
   }
 
   // A part of the next request is sent, or left out.

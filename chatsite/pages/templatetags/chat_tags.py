@@ -65,7 +65,6 @@ FIRST_USE = {
     "code": ("css/code-colours.css", "js/colours.js"),
     "context": ("css/replay.css", "js/replay.js"),
     "counterparts": ("css/lights.css", "js/counterpart-lights.js"),
-    "desk": ("js/desk.js",),
     "reading": ("js/reading-acts.js",),
 }
 # What a summary can have lost of a message, and of several.
