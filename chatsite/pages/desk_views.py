@@ -33,7 +33,7 @@ def switch_part(request: HttpRequest, conversation: Conversation) -> Values:
             conversation, request.POST.get("part", ""), on=bool(request.POST.get("on"))
         )
     except (ActionError, CommandError) as error:
-        return _refuse(request, conversation, error)
+        return _explain_refusal(request, conversation, error)
     _publish_change(conversation)
     return draw_draft(request, conversation)
 
@@ -51,7 +51,7 @@ def keep_switches(request: HttpRequest, conversation: Conversation) -> HttpRespo
     """Leave out what is off from all requests that follow; hide messages that are."""
     off = variations.find_off(conversation)
     if not off:
-        return _refuse(
+        return _explain_refusal(
             request, conversation, ActionError(_("Nothing is switched off."))
         )
     for key in off:
@@ -90,7 +90,7 @@ def switch(conversation: Conversation, key: str, *, on: bool) -> None:
     variations.switch_off(conversation, tuple(off))
 
 
-def _refuse(
+def _explain_refusal(
     request: HttpRequest, conversation: Conversation, error: Exception
 ) -> HttpResponse:
     if request.htmx:

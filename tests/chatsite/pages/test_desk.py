@@ -4,6 +4,7 @@ import json
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from chatsite.turns import requests, runner, variations
@@ -202,6 +203,6 @@ class TestAcrossParts:
 )
 def test_imported_request_may_say_anything_of_its_changes(client, chat, said):
     call = chat.model_calls.filter(purpose="reply").latest("pk")
-    type(call).objects.filter(pk=call.pk).update(refs=call.refs | {"trial": said})
+    QuerySet(type(call)).filter(pk=call.pk).update(refs=call.refs | {"trial": said})
     address = reverse("conversation-context", args=[chat.uuid])
     assert client.get(address, {"reply": 6}).status_code == 200
