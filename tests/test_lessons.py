@@ -115,9 +115,9 @@ def test_words_of_a_reply_are_not_announced(compacted):
     list(page.sync(compacted))
     turn = commands.submit_message(compacted, text="Speak", client_id="s").turn
     running = events.State(turn.pk, "running")
-    page.turn(compacted.pk, turn.pk, "")
+    page.draw_turn(compacted.pk, turn.pk, "")
     lifecycle.claim(compacted.pk)
-    page.turn(compacted.pk, turn.pk, "")
+    page.draw_turn(compacted.pk, turn.pk, "")
     frames = [events.Frame(turn.pk, 1, 0, "Once " * n) for n in range(1, 5)]
     html = "".join(page.frame(frame) for frame in frames)
     assert "Once" in html

@@ -203,8 +203,8 @@ class TestTurn:
 
     def test_a_new_turn_is_appended_and_a_known_one_replaced(self, conversation):
         turn, known = self.send(conversation), fragments.LivePage()
-        first = known.turn(conversation.pk, turn.pk, "")
-        again = known.turn(conversation.pk, turn.pk, "")
+        first = known.draw_turn(conversation.pk, turn.pk, "")
+        again = known.draw_turn(conversation.pk, turn.pk, "")
         assert 'hx-swap-oob="beforeend:#turns"' in first
         assert again.split()[0] == "<section"
         assert f'id="turn-{turn.pk}"' in again.split(">", 1)[0]
@@ -225,5 +225,5 @@ class TestTurn:
         list(known.sync(conversation))
         claim = lifecycle.claim(conversation.pk)
         lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, "**Done**"))
-        assert "<strong>Done</strong>" in known.turn(conversation.pk, turn.pk, "")
+        assert "<strong>Done</strong>" in known.draw_turn(conversation.pk, turn.pk, "")
         assert known.live == {}

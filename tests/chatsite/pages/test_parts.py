@@ -14,7 +14,7 @@ def test_a_finished_turn_is_rendered_once_for_all_tabs(client, conversation, ren
     pages = [page_of(client, conversation) for _ in range(2)]
     synced = "".join(fragments.LivePage().sync(conversation))
     turn = conversation.turns.last()
-    fragments.LivePage().turn(conversation.pk, turn.pk, "")
+    fragments.LivePage().draw_turn(conversation.pk, turn.pk, "")
     assert rendered["chat/_turn.html"] == conversation.turns.count() == 2
     found = fragments.transcript_pane.turn_view(conversation.pk, turn.pk)
     drawn = str(parts.render_turn(*found))

@@ -35,7 +35,7 @@ def test_a_page_is_few_templates_and_statements(client, conversation, rendered):
         "home": lambda: client.get("/"),
         "right pane": lambda: client.get(url("context", conversation)),
         "sync of a socket": lambda: list(fragments.LivePage().sync(conversation)),
-        "a turn for its tab": lambda: fragments.LivePage().turn(
+        "a turn for its tab": lambda: fragments.LivePage().draw_turn(
             conversation.pk, last, ""
         ),
     }
