@@ -110,21 +110,21 @@ def test_a_browser_puts_the_reply_together_whatever_is_dropped(dropped):
     for number, end in enumerate(range(9, len(REPLY), 9)):
         html = ""
         if number != dropped:
-            html = known.frame(frame(base, REPLY[base:end]))
+            html = known.draw_frame(frame(base, REPLY[base:end]))
         if html is None:  # the consumer syncs from the database
             known = page(REPLY[:base])
             browser = Browser(known)
-            html = known.frame(frame(base, REPLY[base:end]))
+            html = known.draw_frame(frame(base, REPLY[base:end]))
         browser.apply(html)
         if number % 3 == 2:
             base = end
-    browser.apply(known.frame(frame(base, REPLY[base:])))
+    browser.apply(known.draw_frame(frame(base, REPLY[base:])))
     assert browser.letters > 3
     assert browser.html + render_part(browser.tail, {}) == render_markdown(REPLY)
 
 
 def test_text_of_a_model_is_escaped():
-    html = page().frame(frame(0, "<script>alert(1)</script>"))
+    html = page().draw_frame(frame(0, "<script>alert(1)</script>"))
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
 
@@ -140,17 +140,17 @@ def test_pages_of_a_process_share_formatted_blocks(monkeypatch):
     browsers = [Browser(each) for each in pages]
     for end in range(9, len(REPLY), 9):
         for known, browser in zip(pages, browsers, strict=True):
-            browser.apply(known.frame(frame(0, REPLY[:end])))
+            browser.apply(known.draw_frame(frame(0, REPLY[:end])))
     assert "".join(formatted) == REPLY[: REPLY.index("- and again")]
     assert len({browser.html for browser in browsers}) == 1
 
 
 def test_open_code_is_shown_as_code():
     known = page()
-    html = known.frame(frame(0, "Look:\n```python\nprint(1)\n``"))
+    html = known.draw_frame(frame(0, "Look:\n```python\nprint(1)\n``"))
     assert "<p>Look:</p>" in html
     assert 'class="language-python">print(1)\n</code>' in html
-    html = known.frame(frame(0, "Look:\n```python\nprint(1)\n```\n\nSo"))
+    html = known.draw_frame(frame(0, "Look:\n```python\nprint(1)\n```\n\nSo"))
     assert "print(1)\n</code></pre>" in html
     assert 'tail">So</div>' in html
 
@@ -164,7 +164,7 @@ def test_open_code_is_shown_as_code():
     ],
 )
 def test_page_asks_for_a_sync_when_a_frame_does_not_follow(event, why):
-    assert page("known").frame(event) is None, why
+    assert page("known").draw_frame(event) is None, why
 
 
 def test_a_new_attempt_takes_the_place_of_what_the_last_one_had_saved():
@@ -172,7 +172,7 @@ def test_a_new_attempt_takes_the_place_of_what_the_last_one_had_saved():
     browser = Browser(known)
     assert "<p>a long text</p>" in browser.html
     for base, tail in ((0, "Once"), (0, "Once upon"), (9, " a time")):
-        browser.apply(known.frame(frame(base, tail, attempt=2)))
+        browser.apply(known.draw_frame(frame(base, tail, attempt=2)))
     assert (browser.html, browser.tail) == ("", "Once upon a time")
 
 
@@ -180,13 +180,13 @@ def test_a_regenerated_reply_is_not_taken_for_the_one_before():
     page("One block.\n\nAnd more.")
     known = page()
     browser = Browser(known)
-    browser.apply(known.frame(frame(0, "Another.\n\nAnd\n")))
+    browser.apply(known.draw_frame(frame(0, "Another.\n\nAnd\n")))
     assert (browser.html, browser.tail) == ("<p>Another.</p>\n", "And")
 
 
 def test_a_frame_of_an_older_attempt_is_ignored():
     known = page("new text", attempt=2)
-    assert known.frame(frame(0, "old", attempt=1)) == ""
+    assert known.draw_frame(frame(0, "old", attempt=1)) == ""
     assert known.live[TURN].text == "new text"
 
 
