@@ -119,7 +119,7 @@ def test_words_of_a_reply_are_not_announced(compacted):
     lifecycle.claim(compacted.pk)
     page.draw_turn(compacted.pk, turn.pk, "")
     frames = [events.Frame(turn.pk, 1, 0, "Once " * n) for n in range(1, 5)]
-    html = "".join(page.frame(frame) for frame in frames)
+    html = "".join(page.draw_frame(frame) for frame in frames)
     assert "Once" in html
     assert not re.search(r"role=|aria-live|status", html)
     seen = [running, *frames, events.TurnEnd(turn.pk, "done", 28, "Once")]
