@@ -15,7 +15,7 @@ from chatsite.turns import commands, variations
 from memory.actions import EditChoice
 from memory.models import Change, Conversation
 from memory.transcript import ActionError
-from memory.view.variation import MOST_OFF, is_key
+from memory.view.variation import MOST_OFF, is_part_key
 
 from .memory_actions import Notice, answer_notice
 from .memory_views import draw_draft
@@ -33,7 +33,7 @@ def switch_part(request: HttpRequest, conversation: Conversation) -> Values:
             conversation, request.POST.get("part", ""), on=bool(request.POST.get("on"))
         )
     except (ActionError, CommandError) as error:
-        return _explain_refusal(request, conversation, error)
+        return _refuse_switch(request, conversation, error)
     _publish_change(conversation)
     return draw_draft(request, conversation)
 
@@ -51,7 +51,7 @@ def keep_switches(request: HttpRequest, conversation: Conversation) -> HttpRespo
     """Leave out what is off from all requests that follow; hide messages that are."""
     off = variations.find_off(conversation)
     if not off:
-        return _explain_refusal(
+        return _refuse_switch(
             request, conversation, ActionError(_("Nothing is switched off."))
         )
     for key in off:
@@ -74,7 +74,7 @@ def keep_switches(request: HttpRequest, conversation: Conversation) -> HttpRespo
 def switch(conversation: Conversation, key: str, *, on: bool) -> None:
     """Switch one part of the next request; raise ActionError and CommandError."""
     commands.check_writable(conversation)
-    if not is_key(key):
+    if not is_part_key(key):
         raise ActionError(_("There is no such part of the request."))
     # Switches of two tabs come one after the other.
     rows = Conversation.objects.select_for_update().filter(pk=conversation.pk)
@@ -90,7 +90,7 @@ def switch(conversation: Conversation, key: str, *, on: bool) -> None:
     variations.switch_off(conversation, tuple(off))
 
 
-def _explain_refusal(
+def _refuse_switch(
     request: HttpRequest, conversation: Conversation, error: Exception
 ) -> HttpResponse:
     if request.htmx:

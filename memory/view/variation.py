@@ -83,7 +83,7 @@ class Variation:
         return tuple(key for key in self.off if key in keys or key == "tools")
 
 
-def is_key(key: str) -> bool:
+def is_part_key(key: str) -> bool:
     """Return whether this is the key of a part that can be switched off."""
     kind, _, name = key.partition("-")
     is_name = name.isascii() and name.isalnum() and len(key) <= KEY_CHARS
@@ -117,7 +117,7 @@ def find_varied(refs: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     off = said.get("off")
     keys = off if isinstance(off, list) else []
-    return said | {"off": [k for k in keys if isinstance(k, str) and is_key(k)]}
+    return said | {"off": [k for k in keys if isinstance(k, str) and is_part_key(k)]}
 
 
 def list_numbers(ranges: Iterable[Iterable[int]]) -> set[int]:

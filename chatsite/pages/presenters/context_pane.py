@@ -454,7 +454,7 @@ def _make_sections(
             # What is quoted in one message is shown as it is quoted, too.
             text=""
             if messages and section.kind not in QUOTED
-            else _find_text(sent, section),
+            else _find_sent_text(sent, section),
         )
 
 
@@ -476,7 +476,7 @@ def _make_held_sections(
         yield ContextSection("only_there", TITLES["only_there"], hidden, text=text)
 
 
-def _find_text(sent: context.RequestContext, section: Section) -> str:
+def _find_sent_text(sent: context.RequestContext, section: Section) -> str:
     """Return the text of the section as it is sent, or its own while it is off."""
     messages = sent.context.get_section(section.kind) or section.messages
     return str(messages[0].content)

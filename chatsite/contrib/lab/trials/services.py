@@ -23,7 +23,7 @@ from memory.engine.policy import PRESETS
 from memory.models import Conversation, Message, ModelCall
 from memory.transcript import ActionError
 from memory.view import rebuilding
-from memory.view.variation import MOST_OFF, Variation, is_key, list_sent
+from memory.view.variation import MOST_OFF, Variation, is_part_key, list_sent
 
 from ..stored_requests import is_proved
 from . import store
@@ -77,7 +77,7 @@ def _check_offered(conversation: Conversation, variation: Variation) -> Variatio
     if variation.model and variation.model not in offered:
         unknown = _("The model %(model)s is not offered here. Choose another one.")
         raise ActionError(unknown % {"model": variation.model[:100]})
-    if len(variation.off) > MOST_OFF or not all(map(is_key, variation.off)):
+    if len(variation.off) > MOST_OFF or not all(map(is_part_key, variation.off)):
         raise ActionError(_("There is no such part of the request."))
     if variation.preset and variation.preset not in PRESETS:
         raise ActionError(_("There is no such preset."))
