@@ -1,7 +1,4 @@
-"""Check a file of evidence without its site: `python verify.py FILE KEYS`.
-
-It prints one sentence and exits with 0, or prints what is wrong and exits with 1.
-"""
+"""Check a file of evidence without its site: `python verify.py FILE KEYS`."""
 
 import base64
 import hashlib
@@ -120,9 +117,12 @@ def check_request(file: Any) -> str:
 
 
 def count_messages(file: Any) -> str:
-    rows = [d[OWN] for d in file["dialog"] if d[OWN]["place"] != "reply"]
-    found, total = Counter(row["place"] for row in rows), file[OWN]["messages"]
-    size = len({row["version"] for row in rows if row["place"] == "summary"})
+    rows, total = [each[OWN] for each in file["dialog"]], file[OWN]["messages"]
+    found = Counter(row["place"] for row in rows if row["place"] != "reply")
+    read = {(s[OWN]["version"], n) for s in file["analysis"] for n in s["dialog"]}
+    used = {(r["version"], n) for n, r in enumerate(rows) if r["place"] == "summary"}
+    check(used <= read, "a message is in a summary that did not read it")
+    size = len({version for version, _ in used})
     of = f"{COUNTS[size] if size < 9 else size} summar{'y' if size == 1 else 'ies'}"
     words = {"sent": "sent", "summary": f"in {of}", "owner": "left out by their owner"}
     words |= {"held": "held by the provider", "rule": "left out by a rule"}

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from chatsite.contrib.evidence import signing_keys, verify, views
 from chatsite.contrib.evidence.models import SigningKey
+from tests.memory.scenes import summarise
 
 from ...scenes import talk_in_turns
 from .mutations import Mutations
@@ -179,6 +180,15 @@ class TestContents:
         is_right, said = evidence.check(data=sign(evidence, change))
         assert not is_right
         assert text in said
+
+    def test_summary_has_to_have_read_its_messages(self, conversation, download):
+        talk_in_turns(conversation, "Three")
+        summarise(conversation, 1, 4)
+        evidence = download(conversation)
+        assert evidence.check()[0]
+        data = sign(evidence, lambda file: file["analysis"][0]["dialog"].pop())
+        text = "a message is in a summary that did not read it"
+        assert evidence.check(data=data) == (False, text)
 
     def test_sent_message_has_to_be_in_the_request(self, evidence):
         def change(file):
