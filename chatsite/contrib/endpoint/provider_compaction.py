@@ -118,9 +118,11 @@ def store_compaction(key: ApiKey, request: ParsedRequest, reader: ReplyReader) -
     except UnreadableHistoryError:
         return
     is_failed = bool(reader.report.summaries) and not reader.report.made
-    if reach.length < len(sent) or not short or is_failed:
+    # A body without messages is about the reply that it names.
+    places = reach.places if sent else [previous.place] if previous else ()
+    if reach.length < len(sent) or not (short and places) or is_failed:
         return
-    place = reach.places[0]
+    place = places[0]
     conversation = Conversation.objects.get(pk=int(place.conversation))
     keep_forms(conversation.pk, place.position, short[-1:])
     if reader.report.made:

@@ -60,11 +60,11 @@ class ParsedRequest:
         A summary in place of a reply is the end of a turn.
         """
         value, said = self.body.value, self.history.messages
-        if not said or said[-1].role != "assistant":
+        if said and said[-1].role != "assistant":
             return False
         if self.api.names_replies:
-            return find_kind(self.api.list_sent(value)[-1]) == TRIGGER
-        return isinstance(value.get(COMPACTION), dict)
+            return ends_in_trigger(self.api, value) and bool(said or self.previous)
+        return bool(said) and isinstance(value.get(COMPACTION), dict)
 
     @property
     def references(self) -> list[Any]:
@@ -84,6 +84,12 @@ class ParsedRequest:
     def replace_body(self, body: Body, raw: bytes) -> Self:
         """Return this request with another body and the client's own history."""
         return replace(self, body=body, raw=raw)
+
+
+def ends_in_trigger(api: Api, value: Mapping[str, Any]) -> bool:
+    """Return whether the last item asks for the provider's own summary."""
+    items = api.list_sent(value) if api.names_replies else ()
+    return bool(items) and find_kind(items[-1]) == TRIGGER
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +151,12 @@ def read_client_request(
     if previous and not (isinstance(previous, str) and ID.fullmatch(previous)):
         detail = f"`{api.previous_field}` is no id of a reply."
         raise ApiError(400, "bad_request", detail)
-    # Only a thread can be resumed without a new message.
-    if not history.messages and not (previous and api.holds_setup):
+    # Only a thread can be resumed, and a reply compacted, without a new message.
+    is_whole = previous and (
+        api.holds_setup
+        or (ends_in_trigger(api, body.value) and api.find_upstream(model) is not None)
+    )
+    if not history.messages and not is_whole:
         raise ApiError(400, "bad_request", "The body needs a message to answer.")
     check_named_objects(api, body, reading.known_items)
     hints = read_hints(headers, body.value)

@@ -180,7 +180,7 @@ async def test_iterations_that_do_not_sum_are_noted(key, provider):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("shape", ["inline", "trigger", "path", "waiting"])
+@pytest.mark.parametrize("shape", ["inline", "trigger", "named", "path", "waiting"])
 async def test_opaque_summary_continues_the_conversation(key, provider, stream, shape):
     client, got = connect_openai(key)
 
@@ -203,6 +203,10 @@ async def test_opaque_summary_continues_the_conversation(key, provider, stream, 
         said += back(await respond(said, context_management=limit))
     elif shape == "trigger":
         said = back(await respond([*said, trigger]))
+    elif shape == "named":
+        request = await ClientRequest.objects.alatest("pk")
+        named = {"previous_response_id": request.response_id}
+        said = back(await respond([trigger], **named))
     elif shape == "waiting":
         said.append(user(ANNEX))
         said += back(await respond([*said, trigger]))
