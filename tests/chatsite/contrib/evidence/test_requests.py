@@ -96,9 +96,7 @@ class TestClients:
         assert b"xyzzy" not in evidence.data
         assert "a part of it was erased" in evidence.check()[1]
 
-    def test_what_the_provider_holds_has_a_place(
-        self, client_key, upstream, settings, download
-    ):
+    def test_held_messages_have_a_place(self, client_key, upstream, settings, download):
         settings.ANTHROPIC_BASE_URL = upstream.url.removesuffix("/v1")
         settings.ANTHROPIC_API_KEY = "sk-ant-SECRET"
         upstream.held = HeldState()
