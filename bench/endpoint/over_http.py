@@ -4,8 +4,11 @@ import json
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import count
+from random import Random
 from typing import Any
+from urllib.error import HTTPError
 
 from tests.databases import Postgres
 from tests.fakes import wires
@@ -18,6 +21,8 @@ from .wires import PATHS, Request, Said, read_answer
 
 # The temperature of a request selects its reply.
 STEP = 1e-6
+# The share of threads that have ended, and the status that says so.
+ENDED, NOT_FOUND = 0.25, 404
 
 
 class HttpTarget:
@@ -43,7 +48,19 @@ class HttpTarget:
         url = self.base_url + PATHS[request.wire]
         data = json.dumps({**request.body, **self.wish(reply)}).encode()
         asked = urllib.request.Request(url, data, headers)  # noqa: S310
-        with urllib.request.urlopen(asked) as answer:  # noqa: S310
+        try:
+            answered = urllib.request.urlopen(asked)  # noqa: S310
+        except HTTPError as error:
+            if error.code != NOT_FOUND or request.whole is None:
+                raise
+            error.close()
+            again = replace(request, body=request.whole, whole=None)
+            answer = self.send(user, again, reply)
+            # What was decided for the first one holds for both.
+            is_same = error.headers["x-windowpane-conversation"] == answer.conversation
+            first = error.headers["x-windowpane-lineage"]
+            return replace(answer, lineage=first) if is_same else answer
+        with answered as answer:
             said = read_answer(request.wire, json.load(answer))
             conversation = answer.headers["x-windowpane-conversation"]
             return Answer(conversation, answer.headers["x-windowpane-lineage"], said)
@@ -58,6 +75,7 @@ class TalkProvider(Upstream):
     def __init__(self) -> None:
         super().__init__()
         self.numbers = count()
+        self.random = Random("ended threads")
         self.replies: dict[int, Said] = {}
 
     def wish(self, reply: Said | None) -> dict[str, Any]:
@@ -70,6 +88,12 @@ class TalkProvider(Upstream):
 
     def answer(self, x: Exchange) -> None:
         self.requests.clear()
+        thread = x.body.get("thread", {})
+        if "previous_message_id" in thread and self.random.random() < ENDED:
+            details = {"error_code": "thread_not_found"}
+            error = {"type": "not_found_error", "message": "", "details": details}
+            x.send_json({"type": "error", "error": error}, NOT_FOUND)
+            return
         said = self.replies.pop(round(x.body["temperature"] / STEP))
         calls = [wires.Call(each.name, each.arguments, each.id) for each in said.calls]
         reply = wires.Reply(said.text, calls)

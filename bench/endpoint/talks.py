@@ -4,13 +4,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from .wires import Call, Request, Said, name_served, rename_calls, write_body
+from .wires import (
+    Call,
+    Request,
+    Said,
+    name_served,
+    name_thread,
+    rename_calls,
+    write_body,
+)
 
 # Changes that a client makes to everything it sends. The last ones are those of agents,
 # which call the same few tools; two of them reword their question in each request.
 AGENTS = ("agent", "retrieval", "stamp")
-# Replies named by their ids, with the Responses API.
+# Replies named by their ids, by the APIs that have such names. With Anthropic's, the
+# provider holds the conversation in a thread, which may have ended.
 NAMED = ("references", "previous")
+NAMES_OF = {"responses": NAMED, "messages": ("previous",)}
 HABITS = (
     *("none", "clock", "rag", "details", "tool-ids", "split", "tail"),
     *NAMED,
@@ -139,9 +149,21 @@ class Talk:
             system += f" It is day {self.sent}, {self.random.random()}."
         body = write_body(self.wire, system, history, model, self.tool)
         named = next((each for each in self.habits if each in NAMED), "")
+        whole = None
         if named and self.wire == "responses":
             name_served(body, history, named)
-        return Request(self.wire, body, self._write_headers(others))
+        # A thread keeps its instructions and tools: other ones are sent without it.
+        elif self.holds_thread:
+            whole = name_thread(body, history)
+        return Request(self.wire, body, self._write_headers(others), whole)
+
+    @property
+    def holds_thread(self) -> bool:
+        return (
+            self.wire == "messages"
+            and "previous" in self.habits
+            and self.system == "You are a helpful assistant."
+        )
 
     def _write_headers(self, others: Sequence["Talk"]) -> dict[str, str]:
         name = {"own header": self.name, "shared header": "everything"}.get(self.header)
@@ -329,7 +351,7 @@ def make_talks(
         habit = HABITS[number % len(HABITS)]
         header = HEADERS[number // len(HABITS) % len(HEADERS)]
         wire = wires[number // (len(HABITS) * len(HEADERS)) % len(wires)]
-        if wire != "responses" and habit in NAMED:
+        if habit in NAMED and habit not in NAMES_OF.get(wire, ()):
             habit = random.choice(AGENTS)
         second = random.choice(HABITS) if number % 3 == 0 else habit
         habits = dict.fromkeys((habit, second))

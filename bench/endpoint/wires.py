@@ -52,6 +52,8 @@ class Request:
     wire: str
     body: dict[str, Any]
     headers: dict[str, str] = field(default_factory=dict)
+    # The body that is sent once the provider no longer has the thread of the other.
+    whole: dict[str, Any] | None = None
 
 
 def write_body(
@@ -76,6 +78,23 @@ def name_served(body: dict[str, Any], history: Sequence[Said], habit: str) -> No
     for said in history:
         named = [{"type": "item_reference", "id": each} for each in said.items]
         items += (habit == "references" and named) or write_items(said)
+
+
+def name_thread(body: dict[str, Any], history: Sequence[Said]) -> Any:
+    """Continue the thread of the last served reply, or begin one.
+
+    Return the body with the whole history, if the other has only the end of it.
+    """
+    places = [n for n, said in enumerate(history[:-1]) if said.response]
+    body["thread"] = {"type": "create"}
+    if not places:
+        return None
+    whole = {**body}
+    named = history[places[-1]].response
+    body["thread"] = {"type": "continue", "previous_message_id": named}
+    body["messages"] = body["messages"][places[-1] + 1 :]
+    del body["system"], body["tools"]
+    return whole
 
 
 def cut_text(said: Said, make: Callable[[str], Any]) -> Any:
@@ -212,7 +231,7 @@ def read_answer(wire: str, body: dict[str, Any]) -> Said:
             for each in blocks
             if each["type"] == "tool_use"
         )
-        return Said("assistant", text, calls)
+        return Said("assistant", text, calls, response=body.get("id", ""))
     items = body["output"]
     texts = [each["content"] for each in items if each["type"] == "message"]
     text = "".join(part.get("text", "") for parts in texts for part in parts)

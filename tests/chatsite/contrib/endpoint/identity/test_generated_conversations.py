@@ -7,6 +7,7 @@ import pytest
 from bench.endpoint.identity import run_talks
 from bench.endpoint.in_memory import MemoryTarget
 from bench.endpoint.talks import ACTS, HABITS, HEADERS
+from bench.endpoint.wires import Said, name_thread, write_body
 
 # Every habit with every header and every API, twice.
 TALKS = 240
@@ -37,6 +38,21 @@ def test_continued_requests_are_recognised_with_a_header(judge, header):
 def test_generator_plays_every_change_of_clients(judge):
     played = {name for kind, name in judge.counts if kind in ("habit", "act", "header")}
     assert played >= {*HABITS, *ACTS, *HEADERS}
+
+
+def test_thread_has_what_follows_the_last_served_reply():
+    said = [Said("user", "One?"), Said("assistant", "One.", response="msg_1")]
+    said += [Said("user", "Two?")]
+    body = write_body("messages", "Be brief.", said, "claude")
+    whole = name_thread(body, said)
+    assert body["thread"] == {"type": "continue", "previous_message_id": "msg_1"}
+    assert body["messages"] == [{"role": "user", "content": "Two?"}]
+    assert {"system", "tools"}.isdisjoint(body)
+    assert (whole["thread"], whole["system"]) == ({"type": "create"}, "Be brief.")
+    assert len(whole["messages"]) == 3
+    body = write_body("messages", "Be brief.", said[:1], "claude")
+    assert name_thread(body, said[:1]) is None
+    assert body["thread"] == {"type": "create"}
 
 
 def test_a_server_that_merges_is_found_out():
