@@ -75,7 +75,7 @@ class ConversationView:
 
 @dataclass(frozen=True, slots=True)
 class HeldContext:
-    """What the provider holds of a conversation, rebuilt from what was sent."""
+    """The part of a conversation that the provider holds, rebuilt from requests."""
 
     # As it was sent, and its text.
     system: Any

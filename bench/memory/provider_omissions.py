@@ -1,6 +1,6 @@
 """Facts that a provider's summary has lost, and how many of them the check names.
 
-Planted are 200 facts in English and Chinese, in the messages of a talk; a summary has
+Planted are 200 facts in English and Chinese, in a conversation; a summary has
 some of them in other words. No model is asked.
 
 Usage: python -m bench.memory.provider_omissions [--facts 200] [--seed 1]
@@ -126,7 +126,7 @@ def _make_code(random: Random) -> str:
 
 @dataclass(frozen=True)
 class PlantedTalk:
-    """A talk with a fact in each question, and a summary without the lost ones."""
+    """Messages with a fact in each question, and a summary without the lost ones."""
 
     facts: list[PlantedFact]
     lost: set[int]

@@ -1,7 +1,7 @@
-"""What a provider reports beside a reply.
+"""The report of a provider beside a reply.
 
-The tokens of each iteration, why its cache could not be used, and its own summaries.
-Only numbers and known codes are kept, besides the summaries.
+It has the tokens of each iteration, the reason of a cache miss, and the provider's
+summaries. Besides the summaries, only numbers and known codes are kept.
 """
 
 from collections.abc import Mapping

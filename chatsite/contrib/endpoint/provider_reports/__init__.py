@@ -1,1 +1,1 @@
-"""What providers say about a conversation, beside what this site finds itself."""
+"""Reports of providers about a conversation, beside this site's own findings."""

@@ -1,4 +1,4 @@
-"""Why a provider could not use its cache: what it says, and what this site finds.
+"""The reasons of cache misses: the provider's, and those that this site finds.
 
 The site compares the bodies of two requests, without cache marks, in the order in which
 the providers name their reasons.
@@ -75,7 +75,7 @@ class CacheMiss:
 
     @property
     def is_disputed(self) -> bool:
-        """Whether the two disagree; without an answer of both they don't."""
+        """True if both reasons are known and differ."""
         if self.said in (None, "pending", "previous_message_not_found"):
             return False
         return self.found is not None and REASONS.get(self.found, "") != self.said
@@ -132,7 +132,7 @@ def _strip(value: Any) -> Any:
 
 
 def find_cache_miss(call: ModelCall) -> CacheMiss | None:
-    """Return why a request missed the cache; None: nobody says that it did."""
+    """Return why a request missed the cache; None: no miss was reported."""
     said, tokens = call.of_client.report.get("miss") or (None, 0)
     body = read_sent_body(call)
     name = _name_compared(body)

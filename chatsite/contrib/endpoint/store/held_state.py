@@ -82,7 +82,7 @@ def continue_history(request: ParsedRequest, previous: ServedReply | None) -> Hi
 
 
 class HeldState(NamedTuple):
-    """What the provider holds before a request.
+    """The state that the provider holds before a request.
 
     It is everything up to a reply: as references, so that nothing is stored twice.
     """

@@ -55,7 +55,7 @@ class ParsedRequest:
 
     @property
     def is_compaction(self) -> bool:
-        """Whether it asks the provider for a summary of a history that ends in a reply.
+        """True if it asks the provider to summarise a history that ends in a reply.
 
         A summary in place of a reply is the end of a turn.
         """
