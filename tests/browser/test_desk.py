@@ -52,7 +52,7 @@ def test_second_answer_is_two_clicks_from_a_switch(talk):
     expect(desk).to_have_count(0)
 
 
-def test_one_of_the_answers_is_used(talk):
+def test_answer_is_chosen_as_the_reply(talk):
     page = talk.page
     part(page, "window").locator("> .switch").click()
     page.locator("#desk").get_by_role("button", name="Ask again").click()

@@ -28,7 +28,7 @@ CHANGING = (
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the owner has changed in the next request.
+    """The changes of the owner to the next request.
 
     `off`: the parts that are switched off, in words; `stays`: also for the requests
     after it; `acts`: the other changes since the last reply. `usual` and `tokens`: the

@@ -63,7 +63,7 @@ class TestSwitch:
             assert requests.next_turn(chat).sha256 == usual.sha256, key
         assert chat.next_request == {}
 
-    def test_what_the_pane_shows_is_what_the_next_message_sends(self, client, chat):
+    def test_pane_shows_what_the_next_message_sends(self, client, chat):
         pane = switch(client, chat, "summary-1").content.decode()
         assert "1 change" in pane
         assert 'aria-checked="false"' in pane
@@ -125,7 +125,7 @@ class TestSwitch:
         assert b"200 parts are off" in answer.content
         assert len(json.dumps(chat.next_request)) < MOST_OFF * (KEY_CHARS + 4)
 
-    def test_another_user_switches_nothing(self, client, chat, bob):
+    def test_switches_refuse_other_users(self, client, chat, bob):
         client.force_login(bob)
         assert switch(client, chat, "summaries").status_code == 404
         chat.refresh_from_db()
@@ -173,7 +173,7 @@ class TestKeep:
         chat.refresh_from_db()
         assert "secret" not in json.dumps(chat.next_request)
 
-    def test_nothing_to_keep_is_said(self, client, chat):
+    def test_page_reports_a_desk_without_changes(self, client, chat):
         answer = client.post(reverse("memory-switches-keep", args=[chat.uuid]))
         assert (answer.status_code, b"Nothing is" in answer.content) == (409, True)
 
