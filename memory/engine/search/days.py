@@ -52,21 +52,23 @@ DAYS = {"day": 1, "天": 1, "fortnight": 14}
 DAYS |= dict.fromkeys(["week", "周", "星期", "礼拜"], 7)
 # Month and day of feasts; of those that move, from FIRST_YEAR on.
 FIRST_YEAR = 2020
+FEAST_DAYS = (
+    "halloween 1031, christmas eve 1224, christmas 1225, boxing day 1226, "
+    "new year's eve 1231, new year's day 101, valentine's day 214, 元旦 101, "
+    "情人节 214, 妇女节 308, 清明节 405, 劳动节 501, 儿童节 601, 国庆 1001, "
+    "平安夜 1224, 圣诞节 1225, "
+    "春节 125 212 201 122 210 129 217 206 126 213 203 123 211 131 219, "
+    "端午 625 614 603 622 610 531 619 609 528 616 605 624 612 601 620, "
+    "中秋 1001 921 910 929 917 1006 925 915 1003 922 912 1001 919 908 927, "
+    "easter 412 404 417 409 331 420 405 328 416 401 421 413 328 417 409, "
+    "thanksgiving 1126 1125 1124 1123 1128 1127 1126 1125 1123 1122 1128 1127 1125 "
+    "1124 1123"
+)
 FEASTS = {
-    name.strip(): [divmod(int(place), 100) for place in places.split()]
-    for name, places in re.findall(
-        r"([^\d,]+)([\d ]+)",
-        "halloween 1031, christmas eve 1224, christmas 1225, boxing day 1226, "
-        "new year's eve 1231, new year's day 101, valentine's day 214, 元旦 101, "
-        "情人节 214, 妇女节 308, 清明节 405, 劳动节 501, 儿童节 601, 国庆 1001, "
-        "平安夜 1224, 圣诞节 1225, "
-        "春节 125 212 201 122 210 129 217 206 126 213 203 123 211 131 219, "
-        "端午 625 614 603 622 610 531 619 609 528 616 605 624 612 601 620, "
-        "中秋 1001 921 910 929 917 1006 925 915 1003 922 912 1001 919 908 927, "
-        "easter 412 404 417 409 331 420 405 328 416 401 421 413 328 417 409, "
-        "thanksgiving 1126 1125 1124 1123 1128 1127 1126 1125 1123 1122 1128 1127 1125 "
-        "1124 1123",
-    )
+    (name := each.rstrip("0123456789 ")): [
+        divmod(int(place), 100) for place in each.removeprefix(name).split()
+    ]
+    for each in FEAST_DAYS.split(", ")
 }
 TWO, FOUR = r"\d{1,2}", r"\d{4}"
 NTH = rf"(?:{TWO}(?:st|nd|rd|th)?|(?:(?:twenty|thirty)-)?(?:{'|'.join(ORDINALS)}))\b"
