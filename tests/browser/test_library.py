@@ -69,7 +69,7 @@ def test_a_message_far_up_is_reached_and_the_gap_closes(open_page, site, write_i
     expect(turns).to_have_count(100)
 
     # Drawn before its last script is there, and without a word from the server.
-    chat.page.route("**/js/context*.js", hold_back)
+    chat.page.route("**/bundles/conversation*.js", hold_back)
     chat.page.route_web_socket("**", lambda socket: None)
     chat.page.goto(f"{chat.url}?at=21#message-21")
     scroll_up(chat)

@@ -306,7 +306,7 @@ def test_a_draft_left_behind_waits_while_something_else_is_typed(chat, open_page
     later = open_page(site, context=context, is_home=False)
     chat.page.close()
     # It is typed before the script has come that would show the draft.
-    scripts, address = [], "**/js/drafts*.js"
+    scripts, address = [], "**/bundles/conversation*.js"
     later.page.route(address, lambda route: scripts.append(route), times=1)
     with later.page.expect_request(address):
         later.page.goto(url, wait_until="commit")
