@@ -174,20 +174,22 @@ def test_a_notice_covers_nothing(talked):
     assert pill["x"] >= conversations["x"] + conversations["width"]
 
 
-def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
+def test_a_refusal_keeps_the_text_in_its_field(talked, open_page, site):
     other = open_page(site)
     compact_up_to(talked, 4, "They met.")
     other.open(talked.url)
     for each in (talked, other):
         each.open_sheet("summaries").get_by_text("Edit").click()
-        each.page.locator("#dialog textarea").fill(f"From {id(each)}")
-    talked.page.locator("#dialog").get_by_text("Save as a new version").click()
-    expect(talked.page.locator("#dialog")).to_be_hidden()
-    other.page.locator("#dialog").get_by_text("Save as a new version").click()
-    alert = other.page.locator("#dialog [role=alert]")
-    expect(alert).to_contain_text("v2 has replaced v1")
-    expect(other.page.locator("#dialog textarea")).to_have_value(f"From {id(other)}")
-    other.page.locator("#dialog").get_by_text("Save as a new version").click()
+        each.right.locator(".in-place textarea").fill(f"From {id(each)}")
+    talked.right.get_by_text("Save as a new version").click()
+    expect(talked.right.locator(".in-place")).to_have_count(0)
+    # Its summary is gone from the pane, and what is being written is not.
+    expect(other.right.locator(".summary-text")).to_have_text(f"From {id(talked)}")
+    other.right.get_by_text("Save as a new version").click()
+    expect(notice(other)).to_contain_text("v2 has replaced v1")
+    box = other.right.locator(".in-place textarea")
+    expect(box).to_have_value(f"From {id(other)}")
+    other.right.get_by_text("Save as a new version").click()
     text = talked.right.locator(".summary-text")
     expect(text).to_have_text(f"From {id(other)}")
 
