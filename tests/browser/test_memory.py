@@ -30,6 +30,13 @@ def notice(chat):
     return chat.page.locator("#notice")
 
 
+def write_summary(chat, text):
+    """The summary of the right pane, in other words, where it stands."""
+    chat.right.locator(".part-summaries [data-write]").click()
+    chat.right.locator(".in-place textarea").fill(text)
+    chat.right.get_by_text("Save as a new version").click()
+
+
 def compact_up_to(chat, seq, text=None):
     open_menu(chat, seq, "Summarise up to here…")
     dialog = chat.page.locator("#dialog")
@@ -99,10 +106,9 @@ def test_a_compaction_is_looked_at_changed_and_undone(talked):
 
 def test_a_summary_is_edited_and_its_history_shows_what_changed(talked):
     compact_up_to(talked, 4, "They met.")
-    talked.open_sheet("summaries").get_by_text("Edit").click()
+    talked.open_sheet("summaries")
+    write_summary(talked, "They parted.")
     dialog = talked.page.locator("#dialog")
-    dialog.locator("textarea").fill("They parted.")
-    dialog.get_by_text("Save as a new version").click()
     expect(talked.right.locator(".summary-text")).to_have_text("They parted.")
     talked.right.get_by_text("All versions").click()
     dialog.locator(".changes > summary").click()
@@ -179,7 +185,7 @@ def test_a_refusal_keeps_the_text_in_its_field(talked, open_page, site):
     compact_up_to(talked, 4, "They met.")
     other.open(talked.url)
     for each in (talked, other):
-        each.open_sheet("summaries").get_by_text("Edit").click()
+        each.open_sheet("summaries").locator("[data-write]").click()
         each.right.locator(".in-place textarea").fill(f"From {id(each)}")
     talked.right.get_by_text("Save as a new version").click()
     expect(talked.right.locator(".in-place")).to_have_count(0)
@@ -287,11 +293,7 @@ def test_summary_of_the_user_is_marked_and_keeps_its_height(talked):
     sheet = talked.right.locator(".part-summaries")
     expect(sheet.locator(".glances")).to_contain_text("They met.")
     sheet.locator("> summary").click()
-    sheet.get_by_role("button", name="Edit").click()
-    dialog = talked.page.locator("#dialog")
-    dialog.locator("textarea").fill("They met in Nara.")
-    dialog.get_by_text("Save as a new version").click()
-    expect(dialog).to_be_hidden()
+    write_summary(talked, "They met in Nara.")
     expect(sheet.locator(".summary-block .mark")).to_have_text("by hand")
     sheet.locator("> summary").click()
     expect(sheet.locator(".glances")).to_contain_text("by hand")

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from tests.patience import wait_for
 
-from .test_memory import compact_up_to, open_menu
+from .test_memory import compact_up_to, open_menu, write_summary
 
 pytestmark = pytest.mark.browser
 MOTION = "no-preference"
@@ -67,10 +67,8 @@ def test_an_edited_summary_pulses(talked):
     compact_up_to(talked, 4, "They met.")
     moved(talked, "pulse of part part-summaries")
     talked.page.evaluate("seen.length = 0")
-    talked.open_sheet("summaries").get_by_text("Edit").click()
-    dialog = talked.page.locator("#dialog")
-    dialog.locator("textarea").fill("They parted.")
-    dialog.get_by_text("Save as a new version").click()
+    talked.open_sheet("summaries")
+    write_summary(talked, "They parted.")
     moved(talked, "pulse of part part-summaries")
     assert "flight flight-summaries" not in talked.page.evaluate("seen")
 
