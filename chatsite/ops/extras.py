@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 # imported while they are off.
 TABLES = {
     "endpoint": ("endpoint_apikey", "endpoint_clientconversation"),
+    "evidence": ("evidence_signingkey",),
     "lab": (
         "examples_example",
         "trials_trial",

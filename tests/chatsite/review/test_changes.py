@@ -88,7 +88,10 @@ LOGGED = {
 }
 NOT_LOGGED = {
     "a request to a model, which the log has by itself": {
-        *("memory-propose", "trials-start", "examples-answers"),
+        *("memory-propose", "trials-start", "trials-ask", "examples-answers"),
+    },
+    "is in the references of each request that it changes": {
+        *("memory-switch", "memory-switches-keep", "memory-switches-undo"),
     },
     "ends what that request was for, and changes nothing": {
         *("memory-end-job", "trial-stop", "examples-cancel"),

@@ -105,7 +105,7 @@ def test_page_is_translated_to_chinese(eraser, alice):
     # The language of a request stays on in the thread of the test.
     with translation.override(None):
         page = eraser.get(page_of(alice), headers={"accept-language": "zh-hans"}).text
-    assert "抹除此人" in page
+    assert "抹除此用户" in page
     assert "Erase" not in page.partition('id="content-main"')[2]
 
 

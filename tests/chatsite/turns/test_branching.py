@@ -252,7 +252,11 @@ GENERATED = ("trigger_kind", "unsupported")
         (
             ModelCall,
             bundle.CALL_FIELDS,
-            {"id", "conversation_id", "message_id", "summary_id", "signature"},
+            # What was paid for a cache stays with the request that paid it.
+            {
+                *("id", "conversation_id", "message_id", "summary_id", "signature"),
+                "tokens_extra",
+            },
         ),
     ],
 )

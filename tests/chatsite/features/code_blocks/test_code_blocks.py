@@ -2,14 +2,16 @@
 
 import pytest
 
+from chatsite.staticfiles import list_parts
+
 from ...scenes import page_of
 
 pytestmark = pytest.mark.django_db
 
 
-def test_script_stands_before_that_of_code(client, conversation):
-    page = page_of(client, conversation)
-    assert page.index("code_blocks/blocks.js") < page.index("js/code.js")
+def test_script_stands_before_that_of_code():
+    parts = list_parts("bundles/conversation.js")
+    assert parts.index("code_blocks/blocks.js") < parts.index("js/code.js")
 
 
 def test_page_has_its_words_in_the_users_language(client, conversation):
