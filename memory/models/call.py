@@ -168,7 +168,7 @@ class ModelCall(History):
         """
         reported, sent = self.tokens_input or 0, self.tokens_estimated
         # A provider may drop what only it can read.
-        sent -= self.refs.get("only_there", 0)
+        sent -= sum(each[1] for each in self.parts if [*each][:1] == ["only_there"])
         if not LEAST_READ <= reported < sent * READ_WHOLE:
             return False
         known = self.conversation

@@ -3,9 +3,13 @@
 const context = document.getElementById("context");
 const PINS = "[data-drop=pin]";
 
+const keyed = (key) => context.querySelector(`[data-key="${key}"]`);
+
 /* A text is written in place of what is shown of it. */
-export function write(part) {
-  if (part.querySelector(".in-place")) return;
+export function write(shown) {
+  // The pane may have been drawn again meanwhile.
+  const part = shown.isConnected ? shown : keyed(shown.dataset.key);
+  if (!part || part.querySelector(".writing")) return;
   const place = part.appendChild(document.createElement("div"));
   place.className = "writing";
   htmx.ajax("GET", part.dataset.edit, { source: place, target: place, swap: "innerHTML" }).then(() => {
@@ -38,13 +42,13 @@ let written = [];
 
 context.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (detail.target !== context) return;
-  written = [...context.querySelectorAll(".writing")].filter((place) => isChanged(place));
-  written = written.map((place) => [place, place.closest("[data-key]").dataset.key, document.activeElement]);
+  written = [...context.querySelectorAll(".writing")].map((place) => [place, place.closest("[data-key]").dataset.key, document.activeElement]);
 });
 context.addEventListener("htmx:afterSwap", ({ detail }) => {
   if (detail.target !== context) return;
   for (const [place, key, focused] of written) {
-    const part = context.querySelector(`[data-key="${key}"]`) || document.getElementById("context-body");
+    const part = keyed(key) || (isChanged(place) && document.getElementById("context-body"));
+    if (!part) continue;
     part.append(place);
     part.classList.add("is-written");
     part.closest("details")?.setAttribute("open", "");

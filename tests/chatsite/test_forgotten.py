@@ -258,7 +258,7 @@ APART = {
     "desk_tombstone": "written when a conversation is erased",
     "experiments_sample": "numbers, names and settings of staff",
     "endpoint_apikey": "goes with the account of the person",
-    "endpoint_providererasure": "ids of erased replies, until the provider deleted them",
+    "endpoint_providererasure": "ids of replies that the provider is to delete",
     "endpoint_clientrequest": "codes, counts and ids, which go with their request",
     "retention_retentionrun": "numbers",
     "tree_branch": "numbers, and the id of a message",

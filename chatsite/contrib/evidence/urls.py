@@ -11,5 +11,5 @@ conversation = [
 
 urlpatterns = [
     path("c/<uuid:uuid>/", include(conversation)),
-    path(".well-known/windowpane-keys.json", views.show_keys, name="signing-keys"),
+    path(".well-known/windowpane-keys.json", views.show_keys, name="evidence-keys"),
 ]

@@ -58,7 +58,7 @@ def evidence_view(view: View) -> Callable[..., HttpResponse]:
             raise Http404 from error
         except signing_keys.NoKeyError:
             text = _("The site has no key to sign with: manage.py signing_key rotate")
-            return HttpResponse(text, status=503)
+            return HttpResponse(text, status=409)
         return view(request, conversation, data)
 
     return require_safe(private_page(made))

@@ -48,14 +48,14 @@ class View:
             return None if self.lacks else [event.tail]
         return [event.type]
 
-    def event(self, client, event):
+    def draw_event(self, client, event):
         yield self._drawn([event.state])
 
     def sync(self, client):
         for piece in self.pieces:
             yield self._drawn([piece])
 
-    def answer(self, event):
+    def draw_answer(self, event):
         return [event.code]
 
     def _drawn(self, texts):

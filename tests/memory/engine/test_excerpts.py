@@ -241,9 +241,9 @@ def test_span_of_any_text_is_valid(text, size):
 # Values that have changed.
 
 TOLD = [
-    "The dashboard API takes 300 ms on a good day.",
+    "The dashboard API takes 300 ms.",
     "I walked the dog.",
-    "The dashboard API takes 250 ms, I measured it.",
+    "The dashboard API takes 250 ms.",
 ]
 ASKED = "How long does the dashboard API take?"
 
