@@ -23,7 +23,7 @@ function addStyles(addresses = "") {
  * with another fragment: browsers remember which addresses have failed
  * (https://github.com/whatwg/html/issues/6768). */
 function onFirstUse(name) {
-  const addresses = document.currentScript.dataset[name];
+  const addresses = document.currentScript.getAttribute(`data-use-${name}`);
   const module = addresses.split(" ").find((each) => each.endsWith(".js"));
   let loading = null;
   let failures = 0;

@@ -140,7 +140,7 @@ def bundle(name: str) -> SafeString:
         '{}<script src="{}"{} defer></script>',
         format_html(link, static(styles), parts) if parts else "",
         static(script),
-        format_html_join("", ' data-{}="{}"', lazy),
+        format_html_join("", ' data-use-{}="{}"', lazy),
     )
 
 
