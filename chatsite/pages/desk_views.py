@@ -1,7 +1,5 @@
 """The actions of the desk: parts of the next request are switched off and on again."""
 
-from contextlib import suppress
-
 from asgiref.sync import async_to_sync
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -54,20 +52,27 @@ def keep_switches(request: HttpRequest, conversation: Conversation) -> HttpRespo
         return _refuse_switch(
             request, conversation, ActionError(_("Nothing is switched off."))
         )
-    for key in off:
-        kind, _dash, seq = key.partition("-")
-        if kind == "message":
-            # One that is gone, or that a summary covers now, stays as it is.
-            with suppress(ActionError):
-                commands.hide_message(conversation, int(seq), edited=EditChoice.ASK)
-                conversation.changes.create(action=Change.Action.LEAVE_OUT, seq=seq)
-    rest = tuple(key for key in off if not key.startswith("message-"))
+    # A message that can't be hidden stays off, as the other parts do.
+    rest = tuple(key for key in off if not _hide_message(conversation, key))
     variations.switch_off(conversation, rest, stays=True)
     _publish_change(conversation)
     text = _("Kept for this conversation. What is off stays off until you turn it on.")
     if request.htmx:
         return answer_notice(request, conversation, Notice(text))
     return redirect("conversation-detail", conversation.uuid)
+
+
+def _hide_message(conversation: Conversation, key: str) -> bool:
+    """Hide the message of this key from the model; return whether it was hidden."""
+    kind, _dash, seq = key.partition("-")
+    if kind != "message":
+        return False
+    try:
+        commands.hide_message(conversation, int(seq), edited=EditChoice.ASK)
+    except ActionError:
+        return False
+    conversation.changes.create(action=Change.Action.LEAVE_OUT, seq=seq)
+    return True
 
 
 @transaction.atomic

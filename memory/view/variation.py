@@ -3,6 +3,7 @@
 The request is composed from the changed references, and proved as usual.
 """
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
@@ -35,8 +36,10 @@ SWITCHED = {
 }
 # So many parts can be off at once, and a key is no longer than this.
 MOST_OFF, KEY_CHARS = 200, 40
-# The kinds whose parts have a key each: "summary-4", "message-12", "rule-…", "fact-…".
-EACH = ("summary", "message", "rule", "fact")
+# Parts that have a key each: "summary-4", "message-12", "rule-3x17", "fact-5e88…".
+PART_KEY = re.compile(
+    r"(?:summary|message)-[1-9][0-9]{0,8}|(?:rule|fact)-[0-9a-z]{1,35}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +88,7 @@ class Variation:
 
 def is_part_key(key: str) -> bool:
     """Return whether this is the key of a part that can be switched off."""
-    kind, _, name = key.partition("-")
-    is_name = name.isascii() and name.isalnum() and len(key) <= KEY_CHARS
-    return key in SWITCHED or (kind in EACH and is_name)
+    return key in SWITCHED or bool(PART_KEY.fullmatch(key))
 
 
 def name_statement(kind: str, ref: Sequence[Any]) -> str:

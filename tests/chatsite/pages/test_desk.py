@@ -108,7 +108,25 @@ class TestSwitch:
         assert not any(each["role"] == "tool" for each in built.wire)
 
     @pytest.mark.parametrize(
-        "key", ["", "no-part", "message-", "message-x1y" * 9, "newest", "steps"]
+        "key",
+        [
+            *(
+                "",
+                "no-part",
+                "message-",
+                "message-x",
+                "message-0",
+                "message-٣",
+                "newest",
+            ),
+            *(
+                "message-9999999999",
+                "summary-1x",
+                "rule-" + "a" * 40,
+                "rule-Ä",
+                "steps",
+            ),
+        ],
     )
     def test_unknown_part_is_refused_in_a_sentence(self, client, chat, key):
         answer = client.post(reverse("memory-switch", args=[chat.uuid]), {"part": key})
@@ -162,6 +180,13 @@ class TestKeep:
         assert chat.messages.get(seq=4).excluded_at
         assert variations.find_off(chat) == ("system",)
         assert chat.changes.filter(action="leave-out", seq=4).exists()
+
+    def test_message_that_cannot_be_hidden_stays_off(self, client, chat):
+        variations.switch_off(chat, ("message-4", "message-999"))
+        client.post(reverse("memory-switches-keep", args=[chat.uuid]), headers=HTMX)
+        chat.refresh_from_db()
+        assert variations.find_off(chat) == ("message-999",)
+        assert variations.is_kept(chat)
 
     def test_deleted_message_takes_no_kept_switch_with_it(self, chat):
         variations.switch_off(chat, ("summaries",), stays=True)
