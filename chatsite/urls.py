@@ -35,6 +35,7 @@ urlpatterns = [
         name="password-change",
     ),
     path("account/", views.show_account, name="account"),
+    path("account/enter/", views.set_enter, name="account-enter"),
     path("account/sign-out/", views.sign_out, name="account-sign-out"),
     path("account/delete/", views.delete_own_account, name="account-delete"),
     path("theme/", appearance.set_theme, name="theme"),

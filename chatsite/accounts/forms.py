@@ -52,6 +52,19 @@ class PreferencesForm(forms.ModelForm):
         self.fields |= made
 
 
+class EnterForm(forms.ModelForm):
+    """The meaning of Enter in the message box, in every browser."""
+
+    class Meta:
+        model = Preferences
+        fields = ("enter_breaks_line",)
+        labels = {
+            "enter_breaks_line": _(
+                "Enter starts a new line; Ctrl+Enter or ⌘+Enter sends the message"
+            )
+        }
+
+
 class PasswordForm(forms.Form):
     """The user's password, required before what can't be undone."""
 

@@ -24,6 +24,7 @@ from . import account, preferences, usage
 from .access import private_page
 from .forms import (
     ChangePasswordForm,
+    EnterForm,
     PasswordForm,
     PreferencesForm,
     SignupForm,
@@ -78,6 +79,7 @@ def _render_account(request: HttpRequest, **forms: object) -> HttpResponse:
     preferred = preferences.find_preferences(request.user)
     values = {
         "preferences": PreferencesForm(instance=preferred),
+        "enter": EnterForm(instance=preferred),
         "sign_out": PasswordForm(request, prefix="sign_out"),
         "deletion": PasswordForm(request, prefix="deletion"),
         "staff_can_read": settings.STAFF_CAN_READ_CHATS,
@@ -88,6 +90,16 @@ def _render_account(request: HttpRequest, **forms: object) -> HttpResponse:
     is_wrong = any(getattr(form, "errors", None) for form in forms.values())
     status = 422 if is_wrong else 200
     return render(request, "registration/account.html", values, status=status)
+
+
+@require_POST
+@private_page
+def set_enter(request: HttpRequest) -> HttpResponse:
+    """Store what Enter does in the user's message boxes."""
+    preferred = preferences.find_preferences(request.user)
+    EnterForm(request.POST, instance=preferred).save()
+    messages.success(request, _("Saved."))
+    return redirect("account")
 
 
 @require_POST

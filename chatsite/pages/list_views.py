@@ -76,6 +76,9 @@ def _render_home(
         "model": wanted if wanted in dict(models) else providers.default_model(),
         "models": models,
         "max_chars": settings.MESSAGE_MAX_CHARS,
+        "enter_breaks_line": preferences.find_preferences(
+            request.user
+        ).enter_breaks_line,
         **conversation_list.make_list(request.user, request.GET),
     }
     return render(request, "chat/home.html", values)

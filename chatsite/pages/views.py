@@ -47,6 +47,7 @@ def read_number(request: HttpRequest, name: str) -> int | None:
 @conversation_fragment("chat/conversation.html")
 def show_conversation(request: HttpRequest, conversation: Conversation) -> Values:
     note_use(conversation)
+    preferred = preferences.follow_browser(request)
     return {
         **context_values(request, conversation),
         "pane": transcript_pane.show_latest_turns(conversation),
@@ -54,7 +55,8 @@ def show_conversation(request: HttpRequest, conversation: Conversation) -> Value
             conversation, read_number(request, "at")
         ),
         "max_chars": settings.MESSAGE_MAX_CHARS,
-        "tool_cards": preferences.follow_browser(request).tool_cards,
+        "tool_cards": preferred.tool_cards,
+        "enter_breaks_line": preferred.enter_breaks_line,
         **model_values(conversation),
         **conversation_list.make_list(request.user, request.GET),
         "guide": "guide" in request.GET and guide.find_guide_step(conversation),

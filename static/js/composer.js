@@ -6,6 +6,8 @@
   const error = () => document.getElementById("composer-error");
   // Where the keyboard has no Shift+Enter, Enter breaks the line.
   const isTouch = matchMedia("(hover: none) and (pointer: coarse)");
+  const isSending = ({ key, shiftKey, ctrlKey, metaKey }) =>
+    key === "Enter" && (ctrlKey || metaKey || !(shiftKey || isTouch.matches || "enterBreaks" in form.dataset));
 
   // The number of the message that the box rewrites, or null; what was in it before.
   let edit = null;
@@ -182,7 +184,7 @@
   box.addEventListener("keydown", (event) => {
     // 229: the key belongs to an input method that is still composing (Safari).
     if (event.isComposing || event.keyCode === 229) return;
-    if (event.key === "Enter" && !event.shiftKey && !isTouch.matches) {
+    if (isSending(event)) {
       event.preventDefault();
       submit();
     } else if (event.key === "Escape") {

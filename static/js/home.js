@@ -6,6 +6,8 @@
   const { first: box, client_id: id } = form.elements;
   // Where the keyboard has no Shift+Enter, Enter breaks the line.
   const isTouch = matchMedia("(hover: none) and (pointer: coarse)");
+  const isSending = ({ key, shiftKey, ctrlKey, metaKey }) =>
+    key === "Enter" && (ctrlKey || metaKey || !(shiftKey || isTouch.matches || "enterBreaks" in form.dataset));
 
   function save() {
     const files = messageFiles.kept;
@@ -46,7 +48,7 @@
   box.addEventListener("keydown", (event) => {
     // 229: the key belongs to an input method that is still composing (Safari).
     if (event.isComposing || event.keyCode === 229) return;
-    if (event.key !== "Enter" || event.shiftKey || isTouch.matches) return;
+    if (!isSending(event)) return;
     event.preventDefault();
     form.requestSubmit();
   });

@@ -17,6 +17,29 @@ def test_enter_sends_and_shift_enter_breaks_the_line(chat):
     assert chat.transcript()[0]["text"] == "one\ntwo"
 
 
+def test_enter_breaks_the_line_where_the_account_says_so(chat, site):
+    page = chat.page
+    address = page.url
+    for is_on in (True, False):
+        page.goto(f"{site.url}/account/")
+        page.get_by_label("Enter starts a new line").set_checked(is_on)
+        page.locator("form[action$='/account/enter/'] button").click()
+        expect(page.get_by_text("Saved.")).to_be_visible()
+        page.goto(f"{site.url}/" if is_on else address)
+        assert page.locator("#composer-hint").inner_text().startswith("Enter") != is_on
+        page.goto(address)
+        chat.box.press_sequentially("one")
+        chat.box.press("Enter")
+        if is_on:
+            chat.box.press_sequentially("two")
+            expect(chat.box).to_have_value("one\ntwo")
+            expect(chat.turns).to_have_count(0)
+            chat.box.press("Control+Enter")
+        expect(chat.box).to_have_value("")
+        expect(chat.turns).to_have_count(1 if is_on else 2)
+    assert chat.transcript()[0]["text"] == "one\ntwo"
+
+
 def test_enter_that_ends_a_composition_does_not_send(chat):
     chat.box.focus()
     devtools = chat.page.context.new_cdp_session(chat.page)

@@ -122,6 +122,12 @@ def echo(text: str) -> str:
     return f"You said: {text}"
 
 
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def find_session(context: Context) -> str:
+    """Say which session the call belongs to."""
+    return str((context.request_context.meta or {}).get("windowpane/session"))
+
+
 @server.tool(annotations=ToolAnnotations(destructive_hint=False, idempotent_hint=True))
 def add_note(text: str) -> str:
     """Keep a note."""

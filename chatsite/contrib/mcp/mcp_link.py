@@ -106,10 +106,16 @@ class ServerLink:
         return self.client.transport.limits.reason
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any], on_progress: Any
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        meta: dict[str, str],
+        on_progress: Any,
     ) -> dict[str, Any]:
         """Return the result of tools/call, as JSON. Raises TaskBegunError."""
-        answer = await self.client.call_tool_mcp(name, arguments, on_progress)
+        answer = await self.client.call_tool_mcp(
+            name, arguments, on_progress, meta=meta or None
+        )
         return answer.content
 
     async def keep_open(self) -> None:

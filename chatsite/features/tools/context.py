@@ -25,6 +25,8 @@ THREADS = ThreadPoolExecutor(64, thread_name_prefix="tool")
 THREADS_PER_USER = 8
 # The user whose call runs in this context.
 user_id: ContextVar[int] = ContextVar("user_id", default=0)
+# Its conversation.
+conversation_id: ContextVar[int] = ContextVar("conversation_id", default=0)
 _own_threads: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 BUILT_IN, SITE = "built in", "site"
 # The largest progress value: JSON in browsers holds no larger integer.

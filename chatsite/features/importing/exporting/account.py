@@ -14,6 +14,9 @@ from .. import left_out as rows_left_out
 from ..thread_format import FORMAT
 from .thread import dump_export, export_thread
 
+# Preferences that are not what new conversations begin with.
+DISPLAY = ("tool_cards", "enter_breaks_line", "time_zone")
+
 
 async def export_account(user: AbstractBaseUser) -> AsyncIterator[str]:
     """Yield the account as one JSON document, conversation by conversation."""
@@ -37,7 +40,7 @@ def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
             "last_login": user.last_login,
             "preferences": {
                 name: getattr(preferred, name)
-                for name in (*preferences.FIELDS, "tool_cards", "time_zone")
+                for name in (*preferences.FIELDS, *DISPLAY)
             },
             **{each.name: each.list_own(user) for each in app_data if each.list_own},
         },

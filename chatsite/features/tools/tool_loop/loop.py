@@ -24,6 +24,7 @@ from chatsite.features.tools.context import (
     AnswerLostError,
     CallProgress,
     PendingResult,
+    conversation_id,
     user_id,
 )
 from chatsite.features.tools.events import ToolEvent
@@ -267,6 +268,7 @@ class ToolLoop:
         """
         context = call_context.of(call)
         user_id.set(context.user_id)
+        conversation_id.set(context.conversation_id)
         asked = {"id": str(call.pk), "name": call.name, "args": call.arguments}
         # Without metadata LangChain passes on what a ToolRuntime warns of.
         found = await self._node.ainvoke(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 import time
 from contextlib import nullcontext
@@ -19,6 +20,7 @@ from chatsite.features.tools.context import (
     CallCancelledError,
     CallProgress,
     PendingResult,
+    conversation_id,
     listener,
 )
 from chatsite.features.tools.results import refine
@@ -79,6 +81,18 @@ class TestCalls:
     async def test_tools_answer_calls(self, name):
         echo = (await tools_of(name))["echo"]
         assert await call(echo, text="你好") == "You said: 你好"
+
+    async def test_session_is_the_same_in_one_conversation_and_opaque(self, name):
+        find_session = (await tools_of(name))["find_session"]
+        found = []
+        for number in (7, 7, 8, 0):
+            token = conversation_id.set(number)
+            found.append(await call(find_session))
+            conversation_id.reset(token)
+        first, again, other, without = found
+        assert first == again != other
+        assert re.fullmatch("[0-9a-f]{32}", first)
+        assert without == "None"
 
     async def test_an_error_is_told_in_the_servers_words(self, name):
         with pytest.raises(ToolException, match="No such city"):
