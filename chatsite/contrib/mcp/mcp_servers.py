@@ -22,7 +22,6 @@ from chatsite.features.tools.context import (
     CallContext,
     CallProgress,
     SiteTool,
-    conversation_id,
     reporter,
 )
 from chatsite.features.tools.registry import ToolSource
@@ -173,7 +172,7 @@ def _adapt(server: Server, offered: BaseTool, name: str) -> SiteTool:
     known = _digest(offered)
 
     async def call(**arguments: Any) -> Any:
-        meta = _describe_session(server, conversation_id.get())
+        meta = _describe_session(server, CallContext.find_conversation())
         call = _call(server, offered.name, known, arguments, meta, reporter())
         return await asyncio.wrap_future(run(call))
 

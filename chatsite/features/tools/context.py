@@ -59,6 +59,11 @@ class CallContext:
     # IANA name, as the user's browser gave it; "": not known.
     time_zone: str = ""
 
+    @staticmethod
+    def find_conversation() -> int:
+        """Return the id of the conversation whose call runs now; 0: no call runs."""
+        return conversation_id.get()
+
     @property
     def zone(self) -> ZoneInfo:
         """The user's time zone, or else the site's."""
