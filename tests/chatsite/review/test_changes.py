@@ -112,6 +112,7 @@ NOT_LOGGED = {
     "of the account": {
         *("api-key-make", "api-key-revoke", "account", "account-display"),
         *(
+            "account-enter",
             "account-sign-out",
             "device-log-out",
             "fact-change",
