@@ -196,6 +196,7 @@ def _example(camera: Camera, page: Page) -> None:
     reply = page.locator("#turns .message.assistant").last
     reply.hover()
     reply.locator(".message-menu > summary").click()
+    reply.get_by_text("More…").click()
     reply.get_by_role("button", name="Mark as an example…").click()
     page.get_by_label("What should have been said").fill(
         "在鸭川附近，每晚最多 180 欧元。"
@@ -288,7 +289,7 @@ def _edit_in_branch(page: Page, seq: int, text: str) -> None:
 def _web(camera: Camera, page: Page) -> None:
     """Take a reply that cites its sources, and the card of the search."""
     page.goto(urljoin(page.url, "/"))
-    page.locator(".option > summary", has_text="Tools").click()
+    page.locator(".option > summary").click()
     page.get_by_label("Search the web").check()
     _send_first(page, "Search the web for the Kamo river")
     page.locator(".tool-card > summary").click()

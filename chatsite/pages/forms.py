@@ -174,8 +174,12 @@ class NewConversationForm(forms.Form):
 
     @property
     def options(self) -> list[BoundField]:
-        names = ("temporary", "title", "preset", *form_fields["start"])
-        return [self[name] for name in (*names, "temperature", "system_prompt")]
+        names = ("preset", *form_fields["start"], "system_prompt")
+        return [self[name] for name in names]
+
+    @property
+    def is_refused(self) -> bool:
+        return any(field.errors for field in self.options)
 
 
 class StorableField(forms.JSONField):

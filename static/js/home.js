@@ -27,20 +27,19 @@
     return [...box.value].length > Number(form.dataset.maxChars);
   }
 
-  /* A closed option says what was chosen in it; of a preset, its name alone. */
-  function showChosen(option) {
+  /* The closed options say what is chosen; of a preset, its name alone. */
+  function showChosen() {
     const picked = option.querySelectorAll("option:checked, input:checked");
     const names = [...picked].map((each) => each.text ?? each.labels[0].textContent);
-    const typed = [...option.querySelectorAll("textarea, [type=text], [type=number]")];
+    const typed = [...option.querySelectorAll("textarea")];
     const chosen = [...names.map((name) => name.split(/[:：(（]/)[0]), ...typed.map(({ value }) => value)];
     const text = chosen.map((each) => each.trim()).filter(Boolean).join(", ");
     option.querySelector(".chosen").textContent = text;
   }
 
-  for (const option of form.querySelectorAll("details.option")) {
-    option.addEventListener("input", () => showChosen(option));
-    showChosen(option);
-  }
+  const option = form.querySelector("details.option");
+  option.addEventListener("input", showChosen);
+  showChosen();
   // Enter in an empty box does nothing; the browser would say something.
   box.required = false;
   box.addEventListener("input", save);

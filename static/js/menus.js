@@ -22,9 +22,9 @@
     htmx.process(drawn);
   }
 
-  // One that opens at the edge of what scrolls is brought into sight.
+  // One that opens, or grows, at the edge of what scrolls is brought into sight.
   function bringIntoSight({ target }) {
-    if (target.matches("details.menu[open]")) target.querySelector(".menu-items")?.scrollIntoView({ block: "nearest" });
+    if (target.open) target.closest("details.menu")?.querySelector(".menu-items")?.scrollIntoView({ block: "nearest" });
   }
 
   document.addEventListener("toggle", bringIntoSight, true);

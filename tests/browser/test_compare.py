@@ -14,6 +14,7 @@ def test_the_menu_leads_to_what_changed_and_what_it_cost(chat, errors):
     chat.say("I'm Lance.")
     chat.say("The budget is 3,200.")
     chat.act(4, "⋯")
+    chat.message(4).get_by_text("More…").click()
     chat.message(4).get_by_role("link", name="Compare with the reply before").click()
     page = chat.page
     expect(page.get_by_role("heading", name="What it cost")).to_be_visible()

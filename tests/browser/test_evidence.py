@@ -38,6 +38,7 @@ def folder(owner, tmp_path):
     """The unpacked archive of the conversation, as its owner saves it."""
     page = owner.page
     page.locator("header.bar .menu > summary").click()
+    page.get_by_text("Export…").click()
     with page.expect_download() as saved:
         page.get_by_role("link", name="Download evidence").click()
     with zipfile.ZipFile(saved.value.path()) as archive:

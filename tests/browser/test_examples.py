@@ -14,6 +14,7 @@ def test_a_reply_becomes_an_example_that_is_answered_again(chat):
     chat.say("I'm Lance.")
     chat.act(2, "⋯")
     page = chat.page
+    chat.message(2).get_by_text("More…").click()
     chat.message(2).get_by_role("button", name="Mark as an example…").click()
     dialog = page.locator("#dialog")
     dialog.get_by_label("The reply was").select_option(label="Incomplete")

@@ -27,7 +27,7 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
     # The picture of what this is stands above what can be typed.
     demo, starter = (
         page.get_by_role("button", name=name).bounding_box()
-        for name in ("Watch a 30-second demo", "planning a weekend")
+        for name in ("Watch the demo", "planning a weekend")
     )
     assert demo["y"] < starter["y"]
     page.get_by_role("button", name="planning a weekend").click()
@@ -36,11 +36,12 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
     expect(chat.right).not_to_contain_text("savings")
     expect(chat.right).to_contain_text("All 2 messages accounted for")
     page.get_by_label("More", exact=True).click()
+    page.get_by_text("Export…").click()
     with page.expect_download() as download:
         page.get_by_role("link", name="Export as Markdown").click()
     assert "planning a weekend" in download.value.path().read_text()
     page.click(".sidebar .new")
-    page.locator(".option > summary", has_text="Tools").click()
+    page.locator(".option > summary").click()
     page.get_by_label("Calculate", exact=True).check()
     page.keyboard.press("Escape")
     page.get_by_role("button", name="What do you see").click()

@@ -35,7 +35,7 @@ class EndpointConfig(AppConfig):
         rebuilding.rebuilders["client"] = conversation_hooks.rebuild_of_client
         slots.register("row.mark", conversation_hooks.name_client)
         plugins.register_source(single_calls.LIST_FILTER.name, single_calls.LIST_FILTER)
-        slots.register("message.menu", lineage.draw_why_item)
+        slots.register("message.more", lineage.draw_why_item)
         slots.register("message.below", notes.draw_note, rows=notes.ROWS)
         slots.register("sent", lineage.draw_beside_sent)
         slots.register("section.held", parts.draw_held_section)

@@ -14,8 +14,8 @@ class EvidenceConfig(AppConfig):
         from . import parts, views
 
         plugins.mount("/.well-known/", access_log="none: the keys are public")
-        slots.register("conversation.menu", parts.draw_evidence_link)
-        slots.register("message.menu", parts.draw_reply_link)
+        slots.register("conversation.export", parts.draw_evidence_link)
+        slots.register("message.more", parts.draw_reply_link)
         slots.register("staff.links", "evidence/_staff_link.html")
         plugins.register_data(
             plugins.AppData(

@@ -24,7 +24,7 @@ class ImportingConfig(AppConfig):
         plugins.register_job(worker.sweep_imports, release=worker.end_imports)
         link = slots.make_link("import", _("Import conversations"))
         slots.register("user.menu", link)
-        slots.register("conversation.menu", parts.draw_menu_items)
+        slots.register("conversation.export", parts.draw_menu_items)
         slots.register("account", parts.draw_data_section)
         slots.register("staff.actions", "importing/_staff_buttons.html")
         plugins.register_data(

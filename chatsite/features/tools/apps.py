@@ -29,7 +29,7 @@ class ToolsConfig(AppConfig):
 
         plugins.register_field("start", "tools", parts.make_start_field)
         slots.register("account", parts.draw_account_section)
-        slots.register("conversation.menu", parts.draw_menu_item)
+        slots.register("conversation.memory", parts.draw_menu_item)
         plugins.register_socket(
             events=[events.ToolEvent],
             commands=commands.READERS,

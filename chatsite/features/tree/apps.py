@@ -20,7 +20,7 @@ class TreeConfig(AppConfig):
 
         slots.register("message.below", parts.draw_fork, rows=parts.ROWS)
         slots.register("conversation.editing", parts.draw_branch_choice)
-        slots.register("conversation.menu", parts.draw_map_item)
+        slots.register("conversation.look", parts.draw_map_item)
         conversation_search.copies.append(listing.COPIES)
         post_delete.connect(services.clear_erased, sender=Conversation)
         plugins.register_data(

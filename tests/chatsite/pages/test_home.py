@@ -36,7 +36,7 @@ def test_home_explains_the_site_until_there_is_a_conversation(client):
     assert "Two views of every conversation" in _page(client)
     begin(client, first="Hello")
     assert "Two views of every conversation" not in _page(client)
-    assert "Watch a 30-second demo" in _page(client)
+    assert "Watch the demo" in _page(client)
 
 
 def test_the_first_message_makes_the_conversation(client):

@@ -99,7 +99,7 @@ class TestAccess:
 class TestList:
     def test_list_is_explained_when_empty(self, client):
         page = client.get("/").content.decode()
-        assert "Watch a 30-second demo" in page
+        assert "Watch the demo" in page
         assert "Two views of every conversation" in page
 
     def test_list_has_only_the_users_conversations(self, client, bob, conversation):

@@ -13,7 +13,7 @@ class CompareConfig(AppConfig):
 
         from . import parts
 
-        slots.register("conversation.menu", parts.draw_in_conversation_menu)
-        slots.register("message.menu", parts.draw_compare_item)
+        slots.register("conversation.look", parts.draw_in_conversation_menu)
+        slots.register("message.more", parts.draw_compare_item)
         slots.register("sent", parts.draw_beside_sent)
         slots.register("inspector", parts.draw_inspected_comparison)

@@ -16,7 +16,7 @@ class ExamplesConfig(AppConfig):
         from . import answers, audit, exporting, parts, services
         from .models import Example, ExampleAnswer
 
-        slots.register("message.menu", parts.draw_mark_item)
+        slots.register("message.more", parts.draw_mark_item)
         slots.register("user.menu", slots.make_link("examples", _("Examples")))
         slots.register("inspector", parts.draw_inspected_examples)
         plugins.register_data(
