@@ -35,9 +35,14 @@ def prepare(host: str, port: str) -> None:
     django.setup()
     call_command("migrate", verbosity=0)
     from chatsite import slots
+    from chatsite.llm.local import servers
     from chatsite.ops import demo_user
 
     demo_user.prepare_demo_user(host)
+    # Users of other machines are offered nothing of this one.
+    if host in demo_user.OWN_ADDRESSES:
+        servers.find_servers(int(port))
+        sys.stdout.write(servers.describe_servers())
     sys.stdout.writelines(slots.draw_each("run", host=host, port=port))
     sys.stdout.flush()
 

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -172,6 +172,8 @@ class Model(ProviderTable):
 class ModelProvider(ProviderTable):
     """A server of models, and how it takes a request."""
 
+    # Found on this machine: its models have its name in front.
+    is_local: ClassVar[bool] = False
     name: Name = Field(description=NAME_ALLOWED)
     base_url: Annotated[str, AfterValidator(_check_own_address)] = Field(
         default="", description=ADDRESS_ALLOWED, repr=False

@@ -24,6 +24,7 @@ from pydantic import BaseModel
 
 from . import known_models
 from .demo.chat_model import DEMO, DemoChatModel
+from .local import servers
 from .provider_file import Model, ModelProvider, Prices
 
 if TYPE_CHECKING:
@@ -55,7 +56,12 @@ def list_models() -> list[str]:
     others = settings.CHAT_MODELS
     if settings.PROVIDERS:
         others = [model.name for each in settings.PROVIDERS for model in each.models]
-    return list(dict.fromkeys([default_model(), *others]))
+    local = [model.name for each in servers.list_servers() for model in each.models]
+    return list(dict.fromkeys([default_model(), *others, *local]))
+
+
+def _list_providers() -> tuple[ModelProvider, ...]:
+    return (*settings.PROVIDERS, *servers.list_servers())
 
 
 def find_provider(name: str) -> ModelProvider | None:
@@ -65,9 +71,10 @@ def find_provider(name: str) -> ModelProvider | None:
     """
     if is_demo(name):
         return None
-    if not settings.PROVIDERS:
+    # What was said to a server of this machine goes to no other.
+    if not settings.PROVIDERS and not servers.is_local(name):
         return read_short_form()
-    return next((each for each in settings.PROVIDERS if _pick(each, name)), None)
+    return next((each for each in _list_providers() if _pick(each, name)), None)
 
 
 def find_model(name: str) -> Model:
@@ -75,8 +82,8 @@ def find_model(name: str) -> Model:
 
     All have their defaults for a model that the site does not have.
     """
-    if settings.PROVIDERS:
-        found = (_pick(each, name) for each in settings.PROVIDERS)
+    if settings.PROVIDERS or servers.is_local(name):
+        found = (_pick(each, name) for each in _list_providers())
         return next(filter(None, found), Model.model_construct(name=name))
     told = settings.CONTEXT_WINDOW, settings.PRICE_INPUT, settings.PRICE_OUTPUT
     return _describe_model(name, *told, tuple(settings.IMAGE_MODELS))
@@ -348,7 +355,7 @@ def _make_model(name: str) -> "ChatModel":
     from . import openai_chat
 
     return openai_chat.make_openai_chat(
-        name,
+        servers.find_model_id(name, provider),
         key=provider.secret or PLACEHOLDER_KEY,
         base_url=provider.base_url,
         connect_timeout=CONNECT_TIMEOUT,

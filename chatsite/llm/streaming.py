@@ -255,7 +255,7 @@ class ReplyStream:
 
     def _note_body(self, body: dict[str, Any], sent: bytes) -> None:
         self.body_sha256 = hashlib.sha256(sent).hexdigest()
-        self.body_fields = pick_fields(body)
+        self.body_fields = pick_fields(body, self.name)
 
     def _describe_extras(self) -> str:
         """Return the parts of a reply beside its text, in lines below it.

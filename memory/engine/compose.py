@@ -461,9 +461,13 @@ def dump_body(body: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def pick_fields(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a body that the references of its request do not have."""
-    return {n: body[n] for n in body.keys() - {"model", "messages", "tools"}}
+def pick_fields(body: Mapping[str, Any], model: str) -> dict[str, Any]:
+    """Return the fields of a body that the references of its request do not have.
+
+    `model` is the name on this site, which the model's server can know by another.
+    """
+    own = {"messages", "tools", *(["model"] if body["model"] == model else ())}
+    return {n: body[n] for n in body.keys() - own}
 
 
 def digest_body(body: Mapping[str, Any]) -> str:

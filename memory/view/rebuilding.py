@@ -327,9 +327,13 @@ def is_sent(call: ModelCall, built: RequestContext) -> bool:
     """Return whether a rebuilt request has the hash of its call, and of its body."""
     if built.sha256 != call.sha256 or not call.body_sha256:
         return built.sha256 == call.sha256
-    body = {**call.body_fields, "model": call.model, "messages": built.wire}
-    offered = {"tools": built.tools} if built.tools else {}
-    return digest_body(body | offered) == call.body_sha256
+    return digest_body(make_body(call, built)) == call.body_sha256
+
+
+def make_body(call: ModelCall, built: RequestContext) -> dict[str, Any]:
+    """Return the body of a recorded request that was composed here."""
+    body = {"model": call.model, **call.body_fields, "messages": built.wire}
+    return body | ({"tools": built.tools} if built.tools else {})
 
 
 def find_body_hash(call: ModelCall) -> str:

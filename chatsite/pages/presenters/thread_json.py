@@ -121,7 +121,7 @@ def _describe_body(
     elif not rebuilding.EXTERNAL & built.refs.keys():
         try:
             body = requests.make_body(built)
-            sha256, fields = digest_body(body), pick_fields(body)
+            sha256, fields = digest_body(body), pick_fields(body, built.model)
         except LookupError:
             sha256, unknown = "", "model_denied"
     found = {"body_sha256": sha256 or None, "body_fields": fields}

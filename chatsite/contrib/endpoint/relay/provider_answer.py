@@ -252,7 +252,8 @@ async def _fetch_models(
         found = value["data"] if response.status < 300 else None
         models = [each for each in found if isinstance(each["id"], str)]
     except (aiohttp.ClientError, TimeoutError, ValueError, LookupError, TypeError):
-        models = [{"id": name, "object": "model"} for name in providers.list_models()]
+        named = filter(_is_relayed, providers.list_models())
+        models = [{"id": name, "object": "model"} for name in named]
     finally:
         response.close()
     return [_with_size(each) for each in models]
@@ -268,8 +269,15 @@ def list_own_models(user_id: int) -> list[dict[str, Any]]:
             "context_length": providers.context_window(name),
         }
         for name in model_access.list_models_for(user_id)
-        if not providers.find_model(name).model
+        if _is_relayed(name)
     ]
+
+
+def _is_relayed(name: str) -> bool:
+    """Return True if the model's provider is sent what a client sends."""
+    provider = providers.find_provider(name)
+    is_local = provider is not None and provider.is_local
+    return not (is_local or providers.find_model(name).model)
 
 
 def _with_size(model: dict[str, Any]) -> dict[str, Any]:
