@@ -3,7 +3,8 @@
 Every message is in exactly one place.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.db.models import Case, Count, Q, Value, When
 
@@ -11,9 +12,24 @@ from memory import versions
 from memory.models import Conversation, ModelCall, Summary
 from memory.ranges import Ranges, in_ranges
 
+from .variation import list_sent_ranges
 
-def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:
-    """Count the messages in each place of the model's view.
+
+class PlaceCounts(dict[str, int]):
+    """Messages by place. `read`: those that the request has themselves."""
+
+    read = 0
+
+
+def match_read(refs: Mapping[str, Any]) -> Q:
+    """Match the messages that a request has themselves, as an account counts them."""
+    return Q(in_ranges(list_sent_ranges(refs)), deleted_at=None)
+
+
+def count_places(
+    conversation: Conversation, refs: Mapping[str, Any] | None = None
+) -> PlaceCounts:
+    """Count the messages in each place of the model's view, for a request of it.
 
     "window", "summary", "excluded", "superseded", "deleted"; "left" are those that have
     left the window without a summary; "unsent" are those of the window that the next
@@ -22,6 +38,7 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
     """
     summaries = versions.active_summaries(conversation)
     covered, left = _split_covered(summaries)
+    refs = refs or {"window": []}
     place = Case(
         When(deleted_at__isnull=False, then=Value("deleted")),
         When(superseded_at__isnull=False, then=Value("superseded")),
@@ -29,14 +46,17 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
         When(covered, then=Value("summary")),
         When(left, then=Value("left")),
         When(seq__lte=versions.last_covered(summaries), then=Value("lost")),
-        When(in_ranges(left_out), then=Value("unsent")),
+        When(in_ranges(refs.get("left_out", ())), then=Value("unsent")),
         default=Value("window"),
     )
     rows = conversation.messages.order_by().values_list(place)
-    return dict(rows.annotate(Count("pk")))
+    found = [*rows.annotate(Count("pk"), read=Count("pk", match_read(refs)))]
+    counts = PlaceCounts({kind: count for kind, count, _ in found})
+    counts.read = sum(read for *_, read in found)
+    return counts
 
 
-def count_sent(call: ModelCall) -> dict[str, int]:
+def count_sent(call: ModelCall) -> PlaceCounts:
     """Count the messages before a reply by their place in its request.
 
     "window", "newest", "steps", "summary"; "held" are those that the provider held
@@ -59,8 +79,12 @@ def count_sent(call: ModelCall) -> dict[str, int]:
         left=Count("pk", left & apart),
         held=Count("pk", held & apart),
         unsent=Count("pk", ~covered & ~left & ~held & apart),
+        read=Count("pk", match_read(refs)),
     )
-    return {kind: count for kind, count in counts.items() if count}
+    read = counts.pop("read")
+    found = PlaceCounts({kind: count for kind, count in counts.items() if count})
+    found.read = read
+    return found
 
 
 def _split_covered(summaries: Iterable[Summary]) -> tuple[Q, Q]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from memory.models import Conversation
 from memory.prompts import facts_in, hash_text, rules_in
-from memory.ranges import to_ranges
+from memory.ranges import Ranges, to_ranges
 
 from .tool_groups import complete_groups
 
@@ -125,11 +125,16 @@ def list_numbers(ranges: Iterable[Iterable[int]]) -> set[int]:
     return {seq for first, last in ranges for seq in range(first, last + 1)}
 
 
-def list_sent(refs: Mapping[str, Any]) -> set[int]:
-    """Return the numbers of the messages that a request contains themselves."""
+def list_sent_ranges(refs: Mapping[str, Any]) -> Ranges:
+    """Return the messages that a request contains themselves."""
     newest = [[refs["newest"]] * 2] if refs.get("newest") else []
-    ranges = [*refs["pinned"], *refs["window"], *refs.get("steps", ()), *newest]
-    return list_numbers(ranges)
+    pinned, steps = refs.get("pinned", ()), refs.get("steps", ())
+    return [*pinned, *refs["window"], *steps, *newest]
+
+
+def list_sent(refs: Mapping[str, Any]) -> set[int]:
+    """Return their numbers."""
+    return list_numbers(list_sent_ranges(refs))
 
 
 def vary_refs(

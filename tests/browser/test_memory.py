@@ -285,7 +285,7 @@ def test_sheets_show_tools_and_the_newest_messages(open_page, site, write_in):
     size = next(each["tokens"] for each in shown["parts"] if each["name"] == "tools")
     expect(sheet.locator("> summary")).to_contain_text(f"{size}")
     total = sum(each["tokens"] for each in shown["parts"])
-    expect(chat.right.locator(".reads")).to_contain_text(f"≈ {total:,} tokens")
+    expect(chat.right.locator(".tokens-read")).to_contain_text(f"≈ {total:,} tokens")
 
 
 def test_summary_of_the_user_is_marked_and_keeps_its_height(talked):

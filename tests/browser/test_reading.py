@@ -102,12 +102,17 @@ def test_a_reply_is_copied_as_markdown_without_https(chat):
     chat.box.fill("")
 
 
-def test_print_has_the_transcript_only(open_written):
+def test_print_has_the_transcript_and_the_account(open_written):
     chat = open_written("To be printed")
     chat.page.emulate_media(media="print")
     expect(chat.message(1)).to_be_visible()
-    for gone in ("#composer", "#sidebar", "#context", ".bar .menu"):
+    for gone in ("#composer", "#sidebar", "#context .stack", ".bar .menu"):
         expect(chat.page.locator(gone).first).to_be_hidden()
+    lead = chat.page.locator(".reads")
+    expect(lead).to_be_visible()
+    expect(lead).to_contain_text("The model reads all")
+    chat.page.locator("#conversation").evaluate("node => node.dataset.pane = 'closed'")
+    expect(lead).to_be_visible()
     height = chat.page.evaluate("document.documentElement.scrollHeight")
     message = chat.message(2).bounding_box()
     assert message["y"] + message["height"] <= height

@@ -38,7 +38,7 @@ class MessageAccount:
         held: Collection[int] = (),
     ) -> None:
         self.at, self.reply, self.held = at, reply, held
-        self.sent = list_sent({"pinned": [], **refs})
+        self.sent = list_sent(refs)
         self.unfitting = refs.get("left_out", ())
         # The request can differ from the conversation by one hidden message.
         self.hidden_once = refs.get("trial", {}).get("left_out")

@@ -42,13 +42,21 @@ from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import in_ranges, to_ranges
 from memory.sql import prepared_rows
 from memory.view import places, rebuilding
+from memory.view.places import PlaceCounts
 from memory.view.variation import SWITCHED, find_varied
 
 from ..forms import preset_name
 from .desk import Desk, count_off, describe_changes, read_desk, read_off, with_acts
 from .gauge import TITLES, Gauge, describe_trigger_rule, make_gauge
 from .rules import SentRule, SentTool, list_sent_facts, list_sent_rules
-from .sheets import Glance, Sheet, describe_sheets, list_glances, make_sheets
+from .sheets import (
+    Glance,
+    Sheet,
+    describe_account,
+    describe_sheets,
+    list_glances,
+    make_sheets,
+)
 
 MAX_REPLIES = 200
 # Of a message, so much is looked through for the line that shows its beginning.
@@ -182,7 +190,7 @@ class ContextPane:
     sections: tuple[ContextSection, ...]
     gauge: Gauge
     # Messages by kind of place, now or when the shown reply was asked for.
-    counts: dict[str, int]
+    counts: PlaceCounts
     model: str = ""
     model_name: str = ""
     is_demo: bool = False
@@ -231,6 +239,13 @@ class ContextPane:
     def contents(self) -> str:
         """The content of the model's request in words."""
         return describe_sheets(self.sections, is_past=self.reply is not None)
+
+    @property
+    def account(self) -> str:
+        """The sentence that leads: how many of the messages the model reads."""
+        return describe_account(
+            self.counts, self.sections, reply=self.reply, is_cut=self.is_cut
+        )
 
     @property
     def tokens_read(self) -> int:
@@ -299,7 +314,7 @@ def model_view(
     counts = (
         places.count_sent(call)
         if call
-        else places.count_places(conversation, built.refs["left_out"])
+        else places.count_places(conversation, built.refs)
     )
     model = call.model if call else model_of(conversation)
     sections = tuple(_make_sections(conversation, built, draft, is_past=bool(call)))

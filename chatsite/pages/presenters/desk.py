@@ -13,6 +13,7 @@ from chatsite.turns import variations
 from memory import context
 from memory.engine.policy import LABELS
 from memory.models import Change, Conversation, ModelCall
+from memory.view.places import PlaceCounts
 from memory.view.variation import find_varied, list_numbers, list_sent
 
 from .sheets import WORDS
@@ -79,18 +80,15 @@ def with_acts(calls: QuerySet[ModelCall]) -> QuerySet[ModelCall]:
     )
 
 
-def count_off(
-    counts: Mapping[str, int], built: context.RequestContext
-) -> dict[str, int]:
+def count_off(counts: PlaceCounts, built: context.RequestContext) -> PlaceCounts:
     """Return the counts with the messages that are switched off apart."""
     usual = built.usual or built
     off = list_sent(usual.refs) - list_sent(built.refs)
     behind = off & list_numbers(usual.refs["window"])
-    return {
-        **counts,
-        "window": counts.get("window", 0) - len(behind),
-        "off": len(behind),
-    }
+    window = counts.get("window", 0) - len(behind)
+    found = PlaceCounts({**counts, "window": window, "off": len(behind)})
+    found.read = counts.read
+    return found
 
 
 def name_part(key: str) -> str:

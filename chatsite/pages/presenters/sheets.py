@@ -14,8 +14,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite.features.tools.registry import label_of
+from chatsite.languages import group_thousands
 
 if TYPE_CHECKING:
+    from memory.view.places import PlaceCounts
+
     from .context_pane import ContextSection, SeenMessage
 
 # The stack is so high when all of it fits at 1 rem for so many tokens. More is drawn
@@ -47,6 +50,17 @@ GLANCES = 12
 FIRST_GLANCES, LAST_GLANCES = 2, 6
 GLANCE_CHARS = {"summaries": 600}
 MESSAGE_CHARS = 120
+# Small numbers of summaries, in words.
+COUNTS = {
+    1: gettext_lazy("one"),
+    2: gettext_lazy("two"),
+    3: gettext_lazy("three"),
+    4: gettext_lazy("four"),
+    5: gettext_lazy("five"),
+    6: gettext_lazy("six"),
+    7: gettext_lazy("seven"),
+    8: gettext_lazy("eight"),
+}
 MARKUP = re.compile(r"\*\*|__|`|^#+ ", re.MULTILINE)
 # The roles of results.
 QUOTED = ("tool", "quote")
@@ -175,10 +189,73 @@ def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> s
     named = [each for each in words if each]
     if not named:
         return _("its instructions") if sections else ""
+    return _join_words(named)
+
+
+def _join_words(named: Sequence[str]) -> str:
     *rest, last = named
     if not rest:
         return last
     return _("%(list)s and %(last)s") % {"list": _(", ").join(rest), "last": last}
+
+
+def describe_account(
+    counts: "PlaceCounts",
+    sections: Sequence["ContextSection"],
+    *,
+    reply: int | None,
+    is_cut: bool,
+) -> str:
+    """Return the account of a request in a sentence.
+
+    As in "The model reads 24 of your 151 messages and two summaries." The numbers are
+    those of its file of evidence. `is_cut`: the provider read only a part.
+    """
+    is_past = reply is not None
+    named = [_count_read(counts, is_past=is_past)] if sum(counts.values()) else []
+    for section in sections:
+        if section.kind == "summaries" and section.count:
+            named.append(_count_summaries(section.count))
+        elif section.kind == "held" or (
+            # A stored newest message is counted with the others.
+            section.kind == "newest" and not section.messages
+        ):
+            named.append(_describe_sheet(section, is_past=is_past))
+    what = _join_words(named) if named else describe_sheets(sections, is_past=is_past)
+    if not what:
+        return _("The model reads nothing yet.")
+    if not is_past:
+        return _("The model reads %(what)s.") % {"what": what}
+    words = _("For reply #%(seq)s the model read %(what)s.")
+    if is_cut:
+        words = _("For reply #%(seq)s this was sent: %(what)s.")
+    return words % {"seq": reply, "what": what}
+
+
+def _count_read(counts: "PlaceCounts", *, is_past: bool) -> str:
+    read, total = counts.read, sum(counts.values())
+    if is_past and read == total:
+        words = ngettext(
+            "the only message before it", "all %(n)s messages before it", total
+        )
+    elif is_past:
+        words = ngettext(
+            "%(read)s of the %(n)s message before it",
+            "%(read)s of the %(n)s messages before it",
+            total,
+        )
+    elif read == total:
+        words = ngettext("your only message", "all %(n)s of your messages", total)
+    else:
+        words = ngettext(
+            "%(read)s of your %(n)s message", "%(read)s of your %(n)s messages", total
+        )
+    return words % {"read": group_thousands(read), "n": group_thousands(total)}
+
+
+def _count_summaries(n: int) -> str:
+    words = ngettext("%(n)s summary", "%(n)s summaries", n)
+    return words % {"n": COUNTS.get(n, n)}
 
 
 def _count_passages(section: "ContextSection") -> str:

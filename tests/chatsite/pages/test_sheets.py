@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from chatsite.features.importing.exporting.as_markdown import write_markdown
 from chatsite.pages.presenters import context_pane, sheets
+from chatsite.turns import variations
 from memory import actions, transcript
 from tests.memory.scenes import summarise
 
@@ -73,6 +75,61 @@ def test_the_sentence_counts_what_the_model_reads(alice):
     assert "tokens: 1 summary, 1 pinned message and your last 2 messages." in page
     view = context_pane.model_view(made, draft="Four")
     assert view.contents.endswith("your last 2 messages and your draft")
+
+
+def lead_of(conversation, **shown):
+    return context_pane.model_view(conversation, **shown).account
+
+
+class TestAccount:
+    def test_new_conversation_has_only_instructions(self, alice):
+        made = make(alice)
+        assert lead_of(made) == "The model reads its instructions."
+        assert lead_of(made, draft="One") == "The model reads your draft."
+
+    def test_sentence_leads_the_pane_and_describes_it(self, alice):
+        made = make(alice, "One", "Two", "Three")
+        page = page_of(signed_in(alice), made)
+        lead = "The model reads all 6 of your messages."
+        assert f'<p class="reads" id="model-reads">{lead}</p>' in page
+        assert 'aria-describedby="model-reads"' in page
+
+    def test_summaries_are_counted_in_words(self, alice):
+        made = make(alice, "One", "Two", "Three", "Four")
+        summarise(made, 1, 2)
+        said = "The model reads 6 of your 8 messages and one summary."
+        assert lead_of(made) == said
+        summarise(made, 3, 4)
+        said = "The model reads 4 of your 8 messages, two summaries and your draft."
+        assert lead_of(made, draft="Five") == said
+
+    def test_pinned_messages_are_read(self, alice):
+        made = make(alice, "One", "Two", "Three")
+        summarise(made, 1, 4)
+        actions.pin_message(made, 1)
+        assert "reads 3 of your 6 messages and one summary." in lead_of(made)
+
+    def test_hidden_and_switched_off_messages_are_not_read(self, alice):
+        made = make(alice, "One", "Two")
+        actions.exclude_messages(made, [1])
+        assert "reads 3 of your 4 messages." in lead_of(made)
+        variations.switch_off(made, ("message-3",))
+        assert "reads 2 of your 4 messages." in lead_of(made)
+
+    def test_sentence_of_a_reply_counts_what_was_before_it(self, alice):
+        made = make(alice, "One", "Two")
+        said = "For reply #2 the model read the only message before it."
+        assert lead_of(made, reply=2) == said
+        said = "For reply #4 the model read all 3 messages before it."
+        assert lead_of(made, reply=4) == said
+        actions.delete_message(made, 1)
+        said = "For reply #4 the model read 2 of the 3 messages before it."
+        assert lead_of(made, reply=4) == said
+
+    def test_export_begins_with_the_sentence(self, alice):
+        made = make(alice, "One", "Two")
+        lines = write_markdown(made).splitlines()
+        assert lines[2] == "The model reads all 4 of your messages."
 
 
 def test_sheet_of_a_reply_shows_reported_tokens(alice):

@@ -151,7 +151,7 @@ def test_messages_that_do_not_fit_are_counted_as_not_sent(alice, settings):
     fill(conversation, 14)
     built = requests.next_turn(conversation)
     left_out = sum(b - a + 1 for a, b in built.refs["left_out"])
-    counts = places.count_places(conversation, built.refs["left_out"])
+    counts = places.count_places(conversation, built.refs)
     assert left_out > 0
     assert counts == {"window": 28 - left_out, "unsent": left_out}
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite import plugins
 from chatsite.features.tools.tool_loop.steps import name_outcomes
+from chatsite.pages.presenters import context_pane
 from chatsite.pages.presenters.thread_json import list_messages
 from chatsite.protocol.errors import explain_compaction
 from memory.engine.attachments import typed_part
@@ -38,7 +39,7 @@ def write_markdown(
     ends = {row.last_seq: row for row in summaries if row.status == "active"}
     calls = _find_requests(conversation)
     title = " ".join(show(conversation.title).split()) or gettext("Conversation")
-    blocks = [f"# {title}"]
+    blocks = [f"# {title}", context_pane.model_view(conversation).account]
     rows = list(list_messages(conversation))
     tools = _ToolWords(conversation, show)
     described = (each.describe for each in plugins.app_data if each.describe)

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from chatsite.contrib.evidence import proven_request
+from chatsite.pages.presenters import context_pane
 from memory.models import Conversation
 from tests.fakes import own_tools
 
@@ -28,6 +29,12 @@ def find_wrong(evidence, conversation, reply):
     total = len(numbers) - bool(reply)
     if f"{total} of {total} messages accounted for" not in text:
         yield text
+    pane = context_pane.model_view(conversation, reply=reply)
+    if (pane.counts.read, pane.total) != (
+        evidence.own["account"].get("sent", 0),
+        total,
+    ):
+        yield f"the pane says: {pane.account}"
     if evidence.own["request"]["missing"] not in KNOWN:
         yield evidence.own["request"]["missing"]
     erased = rows.exclude(deleted_at=None).values_list("seq", flat=True)
