@@ -111,6 +111,7 @@
   });
 
   const load = onFirstUse("context");
+  if (page.dataset.moment) load().then(({ start }) => start(page.dataset.moment), notices.failToLoad);
   document.addEventListener("click", ({ target }) => {
     if (target.closest("[data-replay]")) load().then(({ start }) => start(), notices.failToLoad);
   });

@@ -1,25 +1,33 @@
-/* The replay: both panes as they stood at an earlier reply. context.js loads this when it
- * is first asked for. */
+/* The replay: both panes as they stood at an earlier reply, one by one or as a film.
+ * context.js loads this when it is first asked for. */
 const page = document.getElementById("conversation");
 const draft = document.getElementById("draft");
 const scroller = document.getElementById("transcript");
 const replay = document.getElementById("replay");
 const slider = document.getElementById("moment");
+const play = document.getElementById("replay-play");
+const fast = document.getElementById("replay-fast");
 const MOMENT_MS = 120;
+// Of the film: how long each moment stands.
+const STEP_MS = 1600;
+const FAST = 4;
 
 // The replies to choose from, oldest first.
 let replies = [];
 let moving = 0;
 let before = 0; // where the transcript was
+let isPlaying = false;
+let next = 0;
 
-export function start() {
+/* Shows the moment of this reply; without one, that of the newest, for the keyboard. */
+export function start(seq) {
   replies = [...document.getElementById("shown-reply").options].map((option) => option.value).filter(Boolean).reverse();
-  if (!replies.length) return;
+  if (!replies.length || (seq && !replies.includes(seq))) return;
   before = scroller.scrollTop;
   slider.max = replies.length - 1;
-  slider.value = slider.max;
+  slider.value = seq ? replies.indexOf(seq) : slider.max;
   replay.hidden = false;
-  slider.focus();
+  if (!seq) slider.focus();
   show();
 }
 
@@ -30,11 +38,40 @@ function show() {
   const output = replay.querySelector("output");
   output.value = `${output.dataset.text} #${seq} · ${Number(slider.value) + 1} / ${replies.length}`;
   slider.setAttribute("aria-valuetext", output.value);
+  setAddress(`${replay.dataset.address}${seq}`);
   htmx.trigger(replay, "moment");
+}
+
+// On a page that others may read, so that a copied address opens the same moment.
+function setAddress(address) {
+  if (replay.dataset.address) history.replaceState(history.state, "", address);
+}
+
+// A moment stands its time from when both panes show it; the last one ends the film.
+function playOn() {
+  clearTimeout(next);
+  if (!isPlaying) return;
+  if (slider.value === slider.max) return setPlaying(false);
+  next = setTimeout(() => {
+    slider.value = Number(slider.value) + 1;
+    show();
+  }, STEP_MS / (fast.getAttribute("aria-pressed") === "true" ? FAST : 1));
+}
+
+function setPlaying(on) {
+  if (on === isPlaying) return;
+  isPlaying = on;
+  [play.textContent, play.dataset.pause] = [play.dataset.pause, play.textContent];
+  if (!on) return clearTimeout(next);
+  if (slider.value !== slider.max) return playOn();
+  slider.value = 0;
+  show();
 }
 
 function end() {
   if (replay.hidden) return;
+  setPlaying(false);
+  setAddress(location.pathname);
   const wasInside = replay.contains(document.activeElement);
   replay.hidden = true;
   if (wasInside) document.getElementById("replay-start")?.focus();
@@ -47,6 +84,17 @@ function end() {
 slider.addEventListener("input", () => {
   clearTimeout(moving);
   moving = setTimeout(show, MOMENT_MS);
+});
+play.addEventListener("click", () => setPlaying(!isPlaying));
+fast.addEventListener("click", () => {
+  fast.setAttribute("aria-pressed", fast.getAttribute("aria-pressed") !== "true");
+  if (isPlaying) playOn();
+});
+document.addEventListener("htmx:afterSettle", ({ target }) => {
+  if (target.id === "context") playOn();
+});
+replay.addEventListener("htmx:afterRequest", ({ detail }) => {
+  if (!detail.successful) setPlaying(false);
 });
 document.getElementById("replay-end").addEventListener("click", end);
 document.addEventListener("composer:sent", end);

@@ -51,10 +51,12 @@ def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
     stranger.goto(share(owner, with_view=True))
     owner.page.keyboard.press("Escape")
     right = stranger.locator("#context")
-    expect(stranger.locator("#turns .message")).to_have_count(6)
     expect(right).to_contain_text("As sent for reply #6")
     expect(right).to_contain_text("hash matches")
     # No place of a message is known before a moment is replayed: no rail says one.
+    expect(stranger.locator("#replayed .message")).to_have_count(6)
+    stranger.get_by_role("button", name="Back to the conversation").click()
+    expect(stranger.locator("#turns .message")).to_have_count(6)
     assert (
         stranger.evaluate(
             "getComputedStyle(document.querySelector('#turns'), '::before').content"
@@ -131,3 +133,30 @@ def test_shared_views_are_tabs_on_a_phone(owner, stranger):
     expect(stranger.locator("#tab-count")).to_have_text(re.compile(r"\(\d+\)"))
     too_wide = "() => document.documentElement.scrollWidth > innerWidth"
     assert not stranger.evaluate(too_wide)
+
+
+def test_a_copied_address_opens_the_moment_that_it_was_copied_at(owner, stranger):
+    stranger.goto(share(owner, with_view=True))
+    slider = stranger.locator("#moment")
+    slider.press("Home")
+    expect(stranger.locator("#replayed .message")).to_have_count(2)
+    stranger.goto(stranger.url)
+    expect(stranger.locator("#replayed .message")).to_have_count(2)
+    expect(slider).to_have_value("0")
+    expect(stranger.locator("#context")).to_contain_text("As sent for reply #2")
+
+
+def test_a_replay_plays_to_its_end(owner, stranger):
+    stranger.goto(share(owner, with_view=True))
+    stranger.get_by_role("button", name="4×").click()
+    stranger.get_by_role("button", name="Play", exact=True).click()
+    for messages in (2, 4, 6):
+        expect(stranger.locator("#replayed .message")).to_have_count(messages)
+    expect(stranger.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    # From the middle it goes on there, and waits where it is paused.
+    stranger.locator("#moment").press("ArrowLeft")
+    expect(stranger.locator("#replayed .message")).to_have_count(4)
+    stranger.get_by_role("button", name="Play", exact=True).click()
+    stranger.get_by_role("button", name="Pause").click()
+    stranger.wait_for_timeout(700)
+    expect(stranger.locator("#replayed .message")).to_have_count(4)

@@ -74,6 +74,12 @@ def revoke_link(
     return lead_back(request, reverse("account"))
 
 
+def _address_of(share: Share) -> str:
+    """Return the address; with what the model saw it opens as the replay."""
+    address = reverse("shared-page", args=[share.token])
+    return f"{address}?replay" if share.with_view else address
+
+
 def _check_links_are_on() -> None:
     if not settings.SHARE_LINKS:
         raise Http404
@@ -96,7 +102,7 @@ def _render_dialog(
         "ends": ENDS.items(),
         "usual": services.USUAL_DAYS,
         "links": [
-            (row, request.build_absolute_uri(reverse("shared-page", args=[row.token])))
+            (row, request.build_absolute_uri(_address_of(row)))
             for row in services.list_open_shares(conversation)
         ],
         "ended": services.list_revoked_by_staff(conversation.shares),

@@ -27,6 +27,7 @@ shared = [
     path(
         "images/<number:seq>/<int:place>/", views.show_shared_image, name="shared-image"
     ),
+    path("card.png", views.show_card, name="shared-card"),
     path("raw/", views.show_request, name="shared-raw"),
 ]
 

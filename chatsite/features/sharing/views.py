@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -18,6 +19,7 @@ from chatsite.pages.presenters import snapshot
 from chatsite.pages.views import read_number
 
 from . import pace, presenter, services
+from .card import draw_card
 from .link_contents import shown_messages, title_of_share
 from .models import Share
 
@@ -72,9 +74,18 @@ def show_page(request: HttpRequest, share: Share) -> HttpResponse:
     )
     if share.with_view:
         values["seen"] = _read_seen(request, share)
+        values["opens_replay"] = "replay" in request.GET and values["seen"].is_whole
+        values["card"] = _address_of_card(request, share, values["seen"])
     if request.method == "GET":
         services.count_opening(share)
     return _render_for_anyone(request, "sharing/page.html", **values)
+
+
+def _address_of_card(
+    request: HttpRequest, share: Share, seen: presenter.SharedContext
+) -> str:
+    address = reverse("shared-card", args=[share.token])
+    return request.build_absolute_uri(f"{address}?reply={seen.reply or ''}")
 
 
 @shared_view
@@ -110,6 +121,13 @@ def show_request(request: HttpRequest, share: Share) -> HttpResponse:
         raise Http404
     text = json.dumps(presenter.wire_of(seen), ensure_ascii=False, indent=2)
     return _render_for_anyone(request, "chat/_request_json.html", text=text)
+
+
+@shared_view
+def show_card(request: HttpRequest, share: Share) -> HttpResponse:
+    """Return the picture of a moment, for sites that show a link with one."""
+    seen = _read_seen(request, share)
+    return HttpResponse(draw_card(share, seen), "image/png")
 
 
 @shared_view

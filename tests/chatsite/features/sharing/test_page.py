@@ -1,6 +1,7 @@
 """Shared pages as strangers get them, what never reaches them, the owner's dialog."""
 
 import re
+from io import BytesIO
 
 import pytest
 from django.db import connection
@@ -8,6 +9,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from PIL import Image, ImageDraw
 
 from bench.long_conversation import make
 from chatsite.features.importing.exporting.account import _describe_account
@@ -27,7 +29,7 @@ from ...scenes import HTMX, Use, answer, signed_in, submit, talk_in_turns, use_t
 
 pytestmark = pytest.mark.django_db
 
-PARTS = ("page", "messages", "context", "moment", "raw")
+PARTS = ("page", "messages", "context", "moment", "raw", "card")
 # Templates and statements that a page may take, once its parts are rendered.
 TEMPLATES, STATEMENTS = 9, 8
 
@@ -51,6 +53,18 @@ def link(share, part="page", **numbers):
     address = reverse(f"shared-{part}", args=[share.token])
     query = "&".join(f"{name}={value}" for name, value in numbers.items())
     return f"{address}?{query}"
+
+
+def record_letters(monkeypatch):
+    """The texts that a picture is drawn with."""
+    written, draw = set(), ImageDraw.ImageDraw.text
+
+    def record(self, place, text, *rest):
+        written.add(text)
+        return draw(self, place, text, *rest)
+
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", record)
+    return written
 
 
 def text_of(client, address):
@@ -240,6 +254,37 @@ class TestModelsView:
         left = moment.partition('id="replayed"')[2]
         assert re.findall(r'data-seq="(\d+)"', left) == ["1", "2"]
         assert "As sent for reply #2" in moment
+
+    def test_the_replay_opens_at_the_moment_of_the_address(self, stranger, share):
+        page = text_of(stranger, link(share, reply=2) + "&replay")
+        assert 'data-moment="2"' in page
+        assert f'content="http://testserver{link(share, "card", reply=2)}"' in page
+        assert "data-moment" not in text_of(stranger, link(share, reply=2))
+
+    def test_a_moment_that_is_not_whole_opens_no_replay(self, stranger, share):
+        actions.exclude_messages(share.conversation, [1])
+        page = text_of(stranger, link(share, reply=2) + "&replay")
+        assert "data-moment" not in page
+        assert 'data-seq="2"' in page
+
+    def test_the_picture_of_a_moment_has_its_messages(
+        self, stranger, share, monkeypatch
+    ):
+        written = record_letters(monkeypatch)
+        shown = stranger.get(link(share, "card", reply=2))
+        picture = Image.open(BytesIO(shown.content))
+        assert (shown["Content-Type"], picture.size) == ("image/png", (1200, 630))
+        assert {"Hello", "Reply to: Hello", "Instructions"} <= written
+        assert "What is my budget?" not in written
+
+    def test_the_picture_of_a_hidden_moment_is_its_title_alone(
+        self, stranger, share, monkeypatch
+    ):
+        transcript.rename_conversation(share.conversation, "旅行")
+        actions.exclude_messages(share.conversation, [1])
+        written = record_letters(monkeypatch)
+        stranger.get(link(share, "card", reply=2))
+        assert written == {"Windowpane"}
 
     def test_the_request_is_shown_as_it_was_sent(self, stranger, share):
         raw = text_of(stranger, link(share, "raw", reply=4))
@@ -448,7 +493,7 @@ class TestDialog:
         made = client.post(self.url(conversation, "share-create"), values)
         share = conversation.shares.get()
         assert (share.last_seq, share.with_view) == (2, True)
-        address = f"http://testserver/s/{share.token}/"
+        address = f"http://testserver/s/{share.token}/?replay"
         assert address in made.content.decode()
         assert "not opened yet" in made.content.decode()
         stranger.get(address)
