@@ -54,9 +54,9 @@ class Score:
         return self.right / (self.right + self.wrong)
 
 
-def read_sentences() -> list[Sentence]:
+def read_sentences(path: Path = SENTENCES) -> list[Sentence]:
     found, section = [], ("", "")
-    for line in SENTENCES.read_text().splitlines():
+    for line in path.read_text().splitlines():
         if line.startswith("["):
             language, register = line.strip("[]").split()
             section = (language, register)

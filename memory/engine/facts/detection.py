@@ -1,9 +1,9 @@
 """Facts about the user in the user's own words, found without a model.
 
 Where users live, what they do, eat, have and like, in English and Chinese. A fact is a
-part of a clause that has the speaker as its subject. Statements about others, or that
-are true only today, quoted, acted or asked, are none; nor is anything in a sentence
-that gives orders, so no instruction can pass as a fact.
+part of a clause that has the speaker, or one of the same household, as its subject.
+Statements about others, or that are true only today, quoted, acted or asked, are none;
+nor is anything in a sentence that gives orders, so no instruction can pass as a fact.
 """
 
 import re

@@ -28,7 +28,8 @@ TOPICS = {
     "work": compile_any(
         r"\bI (?:\w+ )?work (?:as|for|at)\b|\bmy (?:job|profession|occupation) is\b",
         r"\bI(?:['’]m| am) (?:\w+ )?(?:retired|unemployed|self-employed)\b",
-        "我的?(?:工作|职业)是|我[^，]{0,4}(?:退休|失业|从事)|我在[^，]{1,12}(?:工作|上班)",
+        "我的?(?:工作|职业)是|我[^，]{0,4}(?:退休|失业|从事)|我在[^，]{1,12}(?:工作"
+        "|上班)",
     ),
     "family": compile_any(
         r"\bI(?:['’]m| am) (?:\w+ )?(?:single|married|divorced|widowed|engaged)\b",

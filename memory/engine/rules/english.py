@@ -11,14 +11,13 @@ FILLERS = (
     r"in future|by the way|one thing)"
 )
 CLAUSE = (
-    r"(?:^|[,:;—–(] ?|\b(?:but|so|because|just|from n[ow]{2} on) )"
+    r"(?:^|[,:;—–(] ?|\b(?:but|so|because|just|from (?:n[ow]{2}|here|today) on),? )"
     rf"(?:{FILLERS}[,:!]? ){{0,4}}+"
 )
 ADVERBS = (
     r"(?:(?:(?:be )?(?:so )?(?:kind|good) (?:enough|as) to|please|pls|also|just|only|"
-    r"always|alwyas|allways|never|kindly|not|do|really|at no point|at all times|"
-    r"mostly|try to|start to|be sure to|make sure to|make sure|at least|first|ever) )"
-    r"{0,3}+"
+    r"always|alwyas|allways|never|kindly|not|do|really|at no point|at all times|mostly|"
+    r"try to|start to|be sure to|make sure to|make sure|at least|first|ever) ){0,3}+"
 )
 VERBS = (
     r"(?:act(?= (?:as|like)\b)|add|address|adopt|allow|answer|apologi[sz]e|ask|assume|"
@@ -86,13 +85,10 @@ ENGLISH = Grammar(
         # Requests, orders and permissions.
         rf"\b(?:can|could|would|will|might|may) (?:could )?{YOU} (?:be able to )"
         rf"?{ADVERBS}" + VERBS,
-        r"\bit(?:['’]s| is) (?:fine|ok(?:ay)?|all right|alright) (?:for you )?(?:to|"
-        r"if you) \w+",
         rf"\b(?:it is|it['’]s) (?:imperative|essential|important|vital) that {YOU}\b|"
         rf"\b{YOU} are (?:requested|asked|expected|required|advised|reminded) to\b|"
-        rf"(?<!when )(?<!if )(?<!time )\bI (?:must )?(?:insist|request|demand|"
+        rf"(?<!when )(?<!if )(?<!time )\b(?:I|we) (?:must )?(?:insist|request|demand|"
         rf"require|ask)\b",
-        rf"\bwould it bother {YOU} to\b|\bmight I (?:ask|request)\b",
         rf"\bwould {YOU} mind (?:not )?\w+ing\b",
         rf"\b(?:may|can|could) I (?:please )?(?:ask|beg|trouble) {YOU} to\b",
         r"\b(?:I|it)(?:['’]?d| would| will|['’]ll) (?:really |much |also )?(?:be \w+|"
@@ -101,18 +97,11 @@ ENGLISH = Grammar(
         rf"\b(?:want|need|expect|require|trust|hope) (?:for |that )?{YOU} (?:to )"
         rf"?{ADVERBS}" + VERBS,
         rf"\bbe (?:\w+ )(?:for {YOU} to|if {YOU})\b",
-        r"\b(?:do (?:us|me) a favou?r and|feel free to|be sure to|(?<!to )make sure "
-        r"(?:to|that|"
-        rf"{YOU})) {ADVERBS}{VERBS}",
+        rf"\b(?:do (?:us|me) a favou?r and|feel free to|be sure to|(?<!to )make sure "
+        rf"(?:to|that|{YOU})) {ADVERBS}{VERBS}",
         rf"\b{YOU} (?:can|may|might|must|should|shall|oughta|ought to|need to|have "
         rf"to|are (?:not )?to|will|gotta|could)(?: not)? {ADVERBS}{VERBS}",
         CLAUSE + rf"(?:let['’]?s {ADVERBS}{VERBS}|{YOU} {VERBS})",
-        rf"\b{ANSWERS}\b.{{0,40}}\b(?:(?:is|are) to be|shall|must)\b",
-        r"\b(?:can|could|shall) we (?:please |just )?(?:keep|stay|stick|speak|talk|"
-        r"use|switch|continue|chat|write|drop|skip|stop)\b",
-        rf"^(?:money|prices?|amounts?|dates?|times?|temperatures?|distances|weights|"
-        rf"sums|costs|{ANSWERS}) (?:always )?(?:in|as|with|without|under|like) ",
-        rf"\bso,? (?:all|any|every|only) (?:\w+ )?{ANSWERS}",
     ),
     bans=compile_any(
         CLAUSE
@@ -121,16 +110,11 @@ ENGLISH = Grammar(
         r"omit|ditch|lose|spare me|leave out|cut (?:the|out|back|down)|avoid|"
         r"refrain|without)\b(?! (?:idea|one|way|worries|prob(?:lem)?|matter|"
         r"doubt|mind|need for|going|been|had|saw|seen|knew|felt|thought|heard|"
-        r"met|got|went|in my|kidding|wonder|clue|thanks,|\w+ed)\b)",
-        rf"\b(?:can|could|would|will) {YOU} (?:please )?(?:not|never|stop|quit|avoid|"
-        r"leave out|skip|drop)\b",
+        r"met|got|went|again will|in my|kidding|wonder|clue|thanks,|\w+ed)\b)",
         rf"\b{YOU} (?:keep|keep on) (?!up\b)\w+ing\b",
-        rf"\b{YOU} (?:(?:don['’]?t|do not) (?:have|need) to|needn['’]t|can (?:drop|"
-        rf"skip|"
-        r"stop|leave|omit|spare|cut)|must not|may not|should (?:not|never|at no))\b",
+        rf"\b{YOU} (?:(?:don['’]?t|do not) (?:have|need) to|needn['’]t|can (?:drop|skip"
+        rf"|stop|leave|omit|spare|cut)|must not|may not|should (?:not|never|at no))\b",
         rf"\b(?:no|ain['’]t no|isn['’]t any) need (?:for {YOU} )?to\b",
-        r"\bI (?:don['’]?t|do not|never) want\b|\brefrain from\b",
-        r"\b(?:if|when) you (?:did ?n['’]?t|don['’]?t|never|avoided|stopped)\b",
     ),
     stated=compile_any(
         # The effect of replies on the speaker.
@@ -138,37 +122,31 @@ ENGLISH = Grammar(
         r"enjoy) (?:it |things |\w+ )?(?:\w+ ){0,2}(?:easier|easiest|better|best|"
         r"more|most)\b.*\b(?:(?:when|if) you (?!are\b|were\b|see\b)|with each|in "
         r"your|explanation|from you)",
-        rf"\b(?:long|short|big|dry|huge|your)\b.{{0,15}}\b{ANSWERS} (?:are|is) "
-        rf"(?:too \w+|"
-        r"\w+) .{0,20}\bme\b",
+        rf"\b(?:long|short|big|dry|huge|your)\b.{{0,15}}\b{ANSWERS} (?:are|is) (?:too "
+        rf"\w+|\w+) .{{0,20}}\bme\b",
         r"\bfrom you\b.*\b(?:for|to|with) me\b|\bfor me is\b.*\bfrom you\b",
         r"\bI (?:just |kinda |always )*(?:get lost|lose track|zone out|give up) "
         r"(?:in|with|at|when) (?:your|long)\b",
         r"^as a rule,? I (?:want|like|need|prefer|expect)\b",
-        rf"\b(?:your|any|all|every) (?:\w+ ){{0,4}}?{ANSWERS}(?: \w+){{0,6}}? "
-        rf"(?:should|must"
-        r"|shall|has to|have to|needs? to|(?:is|are) to)\b",
-        rf"\bI(?:['’]d| would)? (?:also )?(?:like|want|need|prefer) [^,;]{{1,60}} "
-        rf"(?:in|with|for) (?:everything|all|any|each|every) (?:you|of your|your|"
-        rf"{ANSWERS})",
+        rf"\b(?:your|any|all|every) (?:\w+ ){{0,4}}?{ANSWERS}(?: \w+){{0,6}}? (?:should"
+        rf"|must|shall|has to|have to|needs? to|(?:is|are) to)\b",
+        rf"\bI(?:['’]d| would)? (?:also )?(?:like|want|need|prefer) (?:[^,;]{{1,60}} "
+        r"(?:in|with|for) )?(?:(?:everything|all|any|each|every) (?:you|of your|your|"
+        rf"{ANSWERS})|(?:dates|prices|temperatures|distances|numbers|times|amounts) "
+        r"(?:in|with|as)\b)",
         rf"\bI (?:think|work|count|measure|cook) in {UNITS}\b",
-        rf"\b{UNITS}\b.{{0,30}}\b(?:for us|between us|with me)\b",
+        r"\b(?:ensure|make sure|(?:I|we) require)(?: that)? (?:all|every|each|any|no)\b"
+        r"|\bfor me always\b",
+        r"^(?:all|every|each) (?:dates?|prices?|figures?|numbers?|units?|times?|names?|"
+        r"functions?|tests?) (?:you \w+ )?(?:should|must|(?:is|are) to)\b",
+        rf"^{TONE} {ANSWERS}[.!]*$|^{UNITS}(?: clock)?,? (?:please|pls)[.!]*$"
+        rf"|^one \w+ at a time",
         # Names.
         rf"\bI go by\b|\b(?:friends|everyone|everybody|people)\b.{{0,12}}\b(?:call "
         rf"me|say)\b.*\b{YOU} (?:can|may|could|should)\b",
         r"\b(?:it['’]s|I['’]m|name is|nmae is) (?:just )?(?-i:[A-Z])\w+, (?:not|no "
         r"?body|no one)\b|\bmy (?:name|nmae)(?:['’]s| is) \w+\b.*\b(?:you|u) can\b",
         # Forms that the speaker cannot use.
-        r"\bI (?:rely on (?:text|descriptions|a screen|captions|audio)|can only "
-        r"(?:see|read|hear)|cannot see|can['’]t (?:see|read|hear)|don['’]t do "
-        r"(?:metric|imperial|tables|charts|jargon))\b",
-        r"\bI['’]?d (?:like|prefer|love) to be (?:called|addressed)\b|\bmy "
-        r"pronouns\b|\bI (?:won['’]t|never|only|don['’]t) read (?:anything|any|more|"
-        r"past|beyond|the|texts?|long)",
-        rf"\b{ANSWERS} (?:help|suit|confuse|annoy|irritate|bore|tire|overwhelm) me\b",
-        rf"\byou(?:['’]re| are|r) (?:\w+ )?(?:too|so) (?:{TONE}|much)\b.*[,;]",
-        rf"\bwe (?:only |just )?(?:speak|talk|write|use|stick to) (?:only )"
-        rf"?(?:{TONGUES}|{UNITS}|\w+) (?:here|in this)\b",
         r"\b(?:it|that) (?:\w+ )?(?:bugs|annoys|bothers|irritates|confuses|helps|"
         r"hurts|upsets|stresses|tires|distracts) me (?:\w+ )?(?:when|if) you\b|\bI "
         r"(?:hate|dislike|don['’]t like|can['’]t stand)(?: it)? (?:when|if|that|how) "
@@ -178,82 +156,50 @@ ENGLISH = Grammar(
         rf"\b[^,;]*[,;] (?:please )?(?:stop|don['’]t|quit)",
         r"\bI (?:do not|don['’]t|never|['’]d rather not) (?:want|like|wish|need|"
         r"care) (?:to be|being|any|your|for your|hearing|seeing|reading)\b",
-        rf"^(?:just )?(?:\w+ ){{0,3}}{ANSWERS} (?:without|with|under|within|in|only)"
-        rf"\b[^,]*(?:please|pls|plz|always)\b",
-        r"\bthe name['’]?s (?-i:[A-Z])\w+, not\b|\bthat goes for (?:every|all)|"
-        r"\b(?:max|at most|maximum|tops)\b.{0,12}\bper\b|\bfrom you\b.*\b(?:please|"
-        r"in general)\b",
         rf"^(?!.*\b(?:I['’]ll|I will|I['’]m going|going to|I (?:was|have been|"
         rf"started))\b)(?:.*[,;:—] ?|.{{0,40}}\b)?(?:in this (?:whole |entire )"
         rf"?(?:chat|conversation)|from (?:now|here) on(?: in| out)?,(?! (?:the|it|we|"
         rf"he|she)\b)|in (?:all |any )?(?:your|future|later) (?:\w+ )?{ANSWERS}|"
         rf"whenever you (?!want|can|like|need|feel|are|have|get)\w+)",
-        rf"{SELF}[^,;]{{1,60}}, (?:so )?(?:\w+ ){{1,4}}(?:only|please|pls)[.!]*$|"
-        rf"\bwhat I (?:need|"
-        r"want|expect) from you\b|\bthe way I like\b|\bthat['’]s how I (?:like|want|"
-        r"prefer)\b",
-        r"\b(?:is|are) (?:useless|no use|no good|pointless) (?:to|for) me\b|"
-        r"\bI(?:['’]d| would) appreciate (?:fewer|less|more|no|\w+er)\b",
-        r"\bfrom now on,? (?:you|we)(?:['’]re| are|['’]ll)\b|\b(?:let me|may I|can I|"
-        r"I['’]ll) call you\b|^(?:please )?default to\b|\byour default\b",
         rf"^(?:no more than|at most|max(?:imum)?|under) \w+ (?:options?|words|lines|"
         rf"sentences|points|bullets|paragraphs|{ANSWERS})\b",
         rf"\b(?:I|me)\b[^?]{{0,40}}\b(?:when|if) you (?:{VERBS}|jump|ramble|rambling|"
         rf"switch|go (?:step|on|off|too|slow)|change|over-?explain)",
-        rf"\b(?:if|that|when) your (?:\w+ )?{ANSWERS}\b|\b{UNITS},? not {UNITS}\b",
         r"\bI (?:have|am|can['’]?t|don['’]?t|never|only|live)\b[^.?]{1,60}(?:\bso\b|"
         r",)(?: so)? (?:please )?(?:no (?!one|time|idea|prob|worr|need|matter|doubt|"
         r"longer)|nothing\b|only\b|keep\b|always\b)",
-        rf"^(?:{ANSWERS}) in \w+[.!]*$|^{TONE} (?:words|language|english) (?:please|"
-        rf"pls|only)\b",
-        r"(?<!that )(?<!^)\b(?:shall|must|(?:is|are) expected to) (?:not )"
-        r"?be\b.*\b(?:you|your)\b",
         # Without a verb: "metric always", "sources every time".
         r"^(?!I\b|we\b|he\b|she\b|it\b|they\b|this\b|that\b|you\b|why\b|how\b)"
-        r"[^,]{3,60}(?:, [^,]{3,60})?, (?:always|every time|each time|from now on)"
-        r"[.!]*$",
-        rf"^(?:only )?one \w+ (?:per|in each|in every|a) (?:{ANSWERS})\b",
-        r"^(?!I\b|we\b|he\b|she\b|it\b|they\b|this\b|that\b|you\b|why\b|how\b)"
-        r"(?:[\w-]+,? ){1,4}(?:always|forever|every time|each time|only|from (?:now|"
-        r"nwo|here)(?: on| "
-        r"out)?)(?: please| pls| thx| ok)?[.!]*$",
-        rf"^(?:less|more) {TONE} (?:please|pls|plz)\b|^from (?:now|here) on,? "
-        rf"(?:only |all )?(?:{TONGUES}|{UNITS}|prices|dates|times|short|no)\b",
+        r"(?:[\w-]+,? ){1,4}(?:always|forever|every time|each time|only|from (?:now|nwo"
+        r"|here)(?: on| out)?)(?: please| pls| thx| ok)?[.!]*$",
     ),
     lasting=compile_any(
         r"\b(?:always(?! (?:an?|the|good|nice|great|here|there|been|wanted|loved|had|"
-        r"felt)\b)|alwyas|alwas|allways|(?<!you )ever|never|whenever|forever|"
-        r"henceforth|hereafter|throughout|consistently|anymore|any more(?=$|[,.!])|"
-        r"anymroe)\b",
+        r"felt)\b)|alwyas|alwas|allways|(?<!you )ever|never|whenever|forever|henceforth"
+        r"|hereafter|throughout|consistently|anymore|any more(?=$|[,.!])|anymroe)\b",
         rf"\b(?:every|evry|each)(?: ?time|(?: single)?(?: \w+)? {ANSWERS})\b|\bany "
         rf"?time\b",
-        rf"\b(?:each|every|any|all|everything|anything|whatever)(?: \w+){{0,2}} "
-        rf"{YOU}\b",
-        r"\bevery (?:morning|evening|day|night)\b|\bin general\b",
         r"\bfrom (?:now|nwo|here|today|this (?:point|moment)|then) ?(?:on|out)",
         r"(?<!keep )\b(?:going|moving) forward\b|\bin (?:the )?future\b|\bfor "
         r"(?:good|ever)\b",
-        r"\bat (?:all times|no (?:point|time)|any (?:point|time))\b",
-        r"\bunder no circumstances\b|\ball the time\b|\bas a rule\b|\bby default\b",
         r"\b(?:rest|remainder) of (?:this|our|the) (?:chat|conversation|talk)",
         r"\b(?:in|for|during) (?:this|our)(?: whole| entire)? (?:chat|conversation|"
         r"talks?)\b",
         r"\b(?!(?:an?d?|can|could|would|will|do|did|if|may|should|to|that|thank|when|"
         r"what|how|or)\b)\w+ you (?:draft|write|send|give|show|use|make|suggest|cite|"
-        r"recommend|code)\b|\b(?:all|each|every|any)\b.*\b(?:for|to|with) me\b|"
-        r"\bdefaults? to\b|\byour default\b|\bfrom today\b|\bin (?:all|any|every) "
-        r"(?:of )?my\b",
+        r"recommend|code)\b|\b(?:all|each|every|any)\b.*\b(?:for|to|with) me\b|\bdefaul"
+        r"ts? to\b|\byour default\b|\bfrom today\b|\bin (?:all|any|every) (?:of )?my\b",
         rf"\b(?:in|for|of|with|at) (?:all|any|every|your|each) (?:\w+ )"
         rf"{{0,2}}{ANSWERS}\b",
-        r"\b(?:all|any) (?:subsequent|later|future|further)\b|\bor later\b",
         r"\b(?:when|if|wherever|anytime) (?:I|you|u|we|ye) (?:ask|answer|cite|code|"
-        r"comment|correct|draft|explain|get|give|list|make|mention|name|quote|"
-        r"recommend|refer|reply|review|say|show|speak|suggest|talk|teach|tell|use|"
-        r"write)\b",
-        r"\bwhen (?:you['’]?re|ur) (?:un)?(?:sure|certain)\b",
+        r"comment|correct|draft|explain|get|give|list|make|mention|name|quote|recommend"
+        r"|refer|reply|review|say|show|speak|suggest|talk|teach|tell|use|write)\b",
+        r"\b(?:when|if) (?:you['’]?re|you are|ur) (?:not |un)?(?:sure|certain)\b|\bfor "
+        r"future reference\b",
+        r"\b(?:at (?:all times|no (?:point|time)|any (?:point|time))|all the time|by default"
+        r"|in general|under no circumstances|every (?:morning|evening|day|night))\b",
     ),
     manner=compile_any(
-        rf"\b(?:your|short|long|longer|brief|tiny|chatty)(?: \w+)? {ANSWERS}\b",
         r"\b(?:emojis?|emoticons|smileys|bullet ?points?|bullets|tables?|headings|"
         r"headers|markdown|bold|jargon|slang|acronyms|abbreviations|exclamation "
         r"marks?|semicolons|disclaimers?|caveats|hedg\w+|preambles?|intros?|"
@@ -265,16 +211,9 @@ ENGLISH = Grammar(
         r"lectur\w+|preach\w+|morali[sz]\w+|swear\w*|sarcas\w+|spelling|"
         r"counterarguments?|unit tests|docstrings|type hints|(?:latin|full|first|"
         r"last) names?|ma['’]am|sir|steps|numbered|walls of text|point first)\b",
-        rf"\b(?:talk|speak|writ\w+|be|being|explain|lie|{TONE}|call\w*|address\w*) "
-        rf"(?:\w+ )?"
-        r"(?:down )?(?:to|with|wi|at|about)? ?(?:me|us)\b(?! (?:when|if|at|on|in|"
-        r"back|later|tomorrow|tonight|soon|old|up|out)\b)",
         rf"\b(?:be|so|too|overly|less|more|being) {TONE}\b|\b{TONE} about my\b",
         r"\b(?:repeat|rephrase|restate|echo)\w* (?:my|what I|back|the question)",
-        rf"\b(?:in|to|into|auf|en) (?:\w+ )?{TONGUES}\b|\b{TONGUES}\b",
         rf"\b{UNITS}\b|\bunits?\b",
-        r"\b(?:dates?|prices?|times?|amounts?|temperatures?|numbers?|figures) (?:in|"
-        r"like|as)\b",
         r"\b(?:without|before)\b.{0,40}\b(?:asking|permission|consent|checking with)\b|"
         r"\bask(?:ed)? (?:me )?(?:first|before)\b",
         r"\b(?:product )?(?:recommendations?|recommend|suggest\w*|assume|guess|invent|"
@@ -285,13 +224,11 @@ ENGLISH = Grammar(
         r"\b(?:don['’]?t|dont|do not|never) (?:ever |even )?(?:bother|try to|start|"
         r"end|explain|ask|mention|use|say|add|repeat|suggest|call|send|include|talk|"
         r"speak|treat|be so|be too|give me|show me|tell me to|thank|praise|offer|"
-        r"summari[sz]e|quote)\b",
+        r"summari[sz]e|quote|translate)\b",
         r"\bso (?:many|much|often)\b|\b(?:never|don['’]?t|do not)\b.*\bagain\b|\bthe "
         r"(?:\w+ )?(?:stuff|talk|jokes|fluff|act|tone|drama|clich\w+|mode|voice|"
         r"persona)\b|\bneed(?:n['’]t)? (?:to )?(?:explain|tell me|greet|repeat|"
         r"apologi|justify|thank|introduce|remind)",
-        r"\brewrite\b|\bmy (?:drafts?|chapters?|writing|code|texts?|mistakes|"
-        r"pronouns)\b",
     ),
     style=compile_any(
         rf"\b(?:keep|keeping|make|making|limit|limiting) (?:all )?(?:your|the|ur) "
@@ -302,54 +239,24 @@ ENGLISH = Grammar(
         r"\baddress me\b|\b(?:treat|roast|contradict|challenge) me\b|"
         r"\bremember\b.*\bI\b",
         rf"\b(?:swear|talk|speak|be (?:so |more |less |as )?{TONE}) (?:\w+ )"
-        rf"{{0,2}}(?:with|to|"
-        r"wi) (?:me|us)\b",
-        r"\b(?:explain|talk|speak|describe)\b[^,]{0,30}\b(?:like|as if|as though) "
-        r"(?:I|im|a|an|to)\b",
+        rf"{{0,2}}(?:with|to|wi) (?:me|us)\b",
         rf"\b(?:answer|reply|respond|speak|talk|chat)\b(?: \w+)?(?: to| with)?(?: me)"
         rf"? (?:in|auf|en) {TONGUES}\b|\blet['’]s (?:speak|use|stick to)"
         rf"\b.*(?:{TONGUES}|{UNITS})",
-        rf"\b(?:use|stick to|switch to|give|in) (?:\w+ ){{0,2}}{UNITS}\b.*\b(?:for|"
-        rf"with|when)"
-        r" (?:me|us|you)\b|\buse (?:my )?time ?zone\b",
-        r"\bassume\b.*\b(?:when we|I(?:['’]m| am| have| know| use| can)|the reader)\b",
+        rf"\b(?:use|stick to|switch to|give|in) (?:\w+ ){{0,2}}{UNITS}\b.*\b(?:for|with"
+        rf"|when) (?:me|us|you)\b|\buse (?:my )?time ?zone\b",
         r"\b(?:keep|bear) (?:\w+ )?in mind\b|\bone question at a time\b|\bblunt\b",
-        r"\bin (?:everything|all|any(?:thing)?|every|each) (?:\w+ )?(?:you|answer|"
-        r"repl)",
-        r"\b(?:when|if) you(?:['’]re| are) (?:un)?(?:sure|certain)\b",
         r"\bask(?:ed)? me (?:first|before)\b|\b(?:keep|make) (?:it|things|everything|"
         r"evrything) (?:to|short|simple|brief|under|civil|light|clean)\b|\bremember "
         r"(?:that|this|it) (?:for|when|in)\b",
-        r"\b(?:if|when|whenever|where) (?:in doubt|unsure|you (?:don['’]t|do not|"
-        r"can['’]t|cannot|aren['’]t|are not) (?:know|sure|find|certain|have)?)\b(?! "
-        r"(?:like|want|mind))",
         r"\bbefore you \w+|\bwhatever I\b|\binstead of (?:inventing|guessing|making|"
         r"assuming)|\buntil I (?:say|tell)\b|\bper (?:message|answer|reply|response)\b",
-        r"\b(?:act|answer|talk|speak|write|behave) (?:to me )?(?:as|like) (?:an?|my)"
-        r"\b|\bgo (?:slow|easy)",
-        rf"\bbe (?:more |less |a bit |very |so |as )?{TONE} (?:with|to|on|about) "
-        rf"(?:me|my)\b",
-        r"\bmy (?:first|last|real|full|nick) ?name\b|\btone it\b|\bwhen you (?:list|"
-        r"cite)\b",
-        rf"\bcan we \w+.{{0,20}}(?:{TONGUES}|{UNITS})",
-        rf"^(?:money|prices?|amounts?|dates?|times?|temperatures?|distances|weights|"
-        rf"sums|costs|{ANSWERS}) in \w+.{{0,10}}(?:please|pls|I['’]m)",
-        r"\bunder \w+ (?:words|lines|sentences|paragraphs)\b|\bspell \w+ with\b|"
-        r"\bleave my\b|\bneed(?:n['’]t)? (?:to )?(?:explain|tell me|greet|repeat|"
-        r"apologi|justify|thank)|\b(?:speak|use|talk|write)\b.*\bwith me\b",
-        rf"\b{UNITS},? not {UNITS}\b|\bI (?:tend to|get (?:anxious|lost|confused|"
-        rf"nervous|tired|"
-        r"bored|stressed|overwhelmed)|misread|struggle|mix up|['’]?m \d+)\b.*(?:,|"
-        r"\bso\b)",
-        rf"\bbe (?:a )?(?:little |bit |lot )*(?:more|less) {TONE}\b.{{0,20}}$",
-        r"\b(?:stop|interrupt|correct|tell|warn) me (?:if|when|whenever) I\b",
         SELF + SO,
         rf"[,;] (?:as |because |since )?{SELF}",
     ),
     reported=compile_any(
-        rf"\b(?:he|she|they|who|{OTHERS}) (?:\w+ )?(?:{SAID}|requires|refuses|used "
-        rf"to|goes|"
-        r"going to|never|always|hates?|likes?|prefers?)\b",
+        rf"\b(?:he|she|they|who|{OTHERS}) (?:\w+ )?(?:{SAID}|requires|refuses|used to|"
+        rf"goes|going to|never|always|hates?|likes?|prefers?)\b",
         r"^(?:and |so |but )?I(?:['’]ll| will|['’]m (?:going|gonna)| am going| plan| "
         r"started| was| have been|['’]ve been)\b",
         rf"\b(?!(?:you|I|we)\b)(?-i:[A-Z])\w+ (?:just |once |then )?(?:{SAID})\b",
@@ -358,23 +265,28 @@ ENGLISH = Grammar(
         r"\bI(?:['’]ve)? (?:told|asked|read|heard|wrote to) (?!you\b|u\b|for\b)\w+",
         r"\b(?:what|why|how|whether|who|which|where) (?!you\b|I (?:say|write|ask|"
         r"need|want|expect|like|prefer))\w+",
+        # Irony, and orders to things and to others.
+        r"^(?:great|sure|nice|lovely|right|yeah),? (?:always|never)\b",
+        rf"^(?:the|this|our|guests|employees|staff) (?!{ANSWERS}|{TONE}|dates?\b|"
+        rf"prices?\b|figures?\b|units?\b|tone\b|language\b)(?:\w+ ){{1,3}}(?:must|"
+        r"should|shall|has to|have to|insists?|are requested)\b",
         r"\b(?:used to|policy|guideline|contract|agreement|manual|employees|applicants|"
         r"parties|students)\b",
     ),
     once=compile_any(
-        r"\b(?:this|that) (?:one|time|once|bit|part|sentence|word|letter|e?-?mail|"
-        r"paragraph|recipe|chapter|file|line|code|function|photo|picture|list|song|"
-        r"poem|story|page|"
-        rf"section|last|first|{ANSWERS})\b(?!.*\b(?:later|all)\b)",
-        r"\b(?:the|that|your|his|her|its) (?:last|first|second|third|next|previous|"
-        r"attached|final) (?!ma?n|name|version|person)\w+",
+        rf"\b(?:this|that) (?:one|time|once|bit|part|sentence|word|letter|e?-?mail|"
+        rf"paragraph|recipe|chapter|file|line|code|function|photo|picture|list|song|"
+        rf"poem|story|page|section|last|first|{ANSWERS})\b(?!.*\b(?:later|all)\b)",
+        r"\b(?<!for )(?:the|that|your|his|her|its) (?:last|first|second|third|next|"
+        r"previous|attached|final) (?!ma?n|name|version|person)\w+",
         r"\b(?:for now|just now|right now|today|tonight|tomorrow|once more|one more|"
         r"try again|just once|for once|a moment|(?:a )?(?:wee )?bit (?:shorter|"
         r"longer))\b",
         r"\b(?:translate|shorten|check|summari[sz]e|rewrite|fix|correct|read|explain|"
         r"put|make|answer) (?:this|that|it)\b|\bthis\s*[?.!]*$|\b(?:above|below|"
         r"attached)\b",
-        r"\blet me know\b|\b(?:line|step|page|chapter|question|number) \d",
+        r"\bdon['’]?t tell me (?:it|he|she|they|that|we)\b|\blet me know\b|\b(?:line"
+        r"|step|page|chapter|question|number) \d",
         # A single text is wanted, not a rule.
         r"^(?:please |kindly |can you |could you |would you )*(?:write|draft|compose|"
         r"make|create|generate|translate|invent|give me|tell me|help) (?:\w+ )?(?:a|"
@@ -388,6 +300,7 @@ ENGLISH = Grammar(
         rf"\b(?:can|could|would|will|might|may) (?:could )?{YOU}\b",
         r"\b(?:may|can|could) I (?:please )?(?:ask|beg|trouble) you\b",
         r"\bwould it bother you\b|\bmight I\b|\bwould it be \w+ (?:for|if) you\b",
-        r"\bcan we\b|,? (?:aye|ok|okay|yeah|right|alright|please|hor)\?$",
+        r"\b(?:can|could|shall) we\b|,? (?:aye|ok|okay|yeah|right|alright|please"
+        r"|hor)\?$",
     ),
 )

@@ -79,19 +79,17 @@ INSTRUCTIONS = compile_any(
     START + r"my budget\b.*\b(?:must|never|at most)\b",
     START + r"no (?:more )?" + FORM + r"\b",
     # Chinese.
-    r"(?:以后|今后|往后|从现在(?:起|开始)|从今(?:以后|往后)|接下来|"
-    r"从这里开始)[^。]{0,14}?"
-    r"(?:都|请|一律|不要|别|只|用|统一|每|先|少|编号|直接)",
-    r"(?:每次|每当|每个回答|每写完|每条回复|凡是)[^。]*(?:都(?!会|有|出现|是|很|能|"
-    r"在)|先|请|务必|给|列)",
-    r"^(?:请|记住|千万|绝对|非常重要)?[，,：: ]*(?:你)?(?:千万|绝对|永远)?(?:不要|"
-    r"别|禁止|不许|切勿|绝不能)"
-    r"(?:再|用|使用|加|说|出现|给我|推荐|叫|写|默认|直接|剧透|跟我|透露|表格|表情|"
-    r"项目|在|提)",
+    r"(?:以后|今后|往后|从现在(?:起|开始)|从今(?:以后|往后)|接下来|从这里开始)"
+    r"[^。]{0,14}?(?:都|请|一律|不要|别|只|用|统一|每|先|少|编号|直接)",
+    r"(?:每次|每当|每个回答|每写完|每条回复|凡是)[^。]*(?:都(?![会有是很能骗忘没被回]|"
+    r"出现|在)|先|请|务必|给|列)",
+    r"^(?:请|记住|千万|绝对|非常重要)?[，,：: ]*(?:你)?(?:千万|绝对|永远)?(?:不要|别|"
+    r"禁止|不许|切勿|绝不能)(?:再|用|使用|加|说|出现|给我|推荐|叫|写|默认|直接|剧透|"
+    r"跟我|透露|表格|表情|项目|在|提)",
     r"(?:请使用|请保持)(?:简体|繁体)",
     r"只(?:用|推荐|给|使用)[^。]*(?:回答|格式|餐厅|提示|的)",
     r"(?:^|[，,：:])(?:你的?|所有|你?解释|回答|回复|日期|温度|价格|时间|文件里|邮件|"
-    r"计算)[^。，]{0,8}(?:请|都|要|一律|统一|不要|尽量)"
+    r"计算)[^。，]{0,8}(?:请|都(?![对丢是有会能很没])|要(?!是)|一律|统一|不要|尽量)"
     r"[^。]*(?:简短|简洁|格式|超过|用|写|按|称|保持|摄氏)?",
     r"(?:统一|一律|一定要先|绝对不能|绝不能)",
     r"^原则上",
@@ -99,31 +97,32 @@ INSTRUCTIONS = compile_any(
 )
 
 PREFERENCES = compile_any(
-    r"\bI(?:['’]d| would| do)?(?:\s(?:really|strongly|generally|usually|much|also|"
-    r"still|"
-    r"always|personally|definitely))*\sprefer(?!ences?\b| not to say| something)\b",
+    r"\bI(?:['’]d| would| do)?(?:\s(?:really|strongly|generally|usually|much|also|still"
+    r"|always|personally|definitely))*\sprefer(?!ences?\b| not to say| something)\b",
     r"\bmy (?:(?:strong|personal|general) )?preference(?: is|s are| for)\b",
-    r"\bI['’]d (?:much )?rather (?!not say|wait)",
+    r"\bI['’]d (?:much )?rather (?!not say|wait|stay|go\b|be\b|eat|die|sleep|do\b|have"
+    r"|take|walk)",
     # A choice shows a preference. A decision or a priority is about the matter at hand.
     r"\bI(?:['’]ve| have)? (?:chosen|opted|chose) to (?:keep|use|do|update|stick|go|"
     r"work|write|avoid|focus|prioriti[sz]e)\b",
     r"\bI(?:['’]ve| have)? (?:opted|chosen) for\b",
     r"\b(?:a|my) (?:\w+ )?preference for\b",
     r"\bI (?:really |absolutely )?(?:hate|dislike|can['’]t stand|loathe) (?!when|not|"
-    r"being|that|it|this|to\b)\w",
+    r"being|that|it|this|to\b|you\b|u\b|him|her|them|my\b|\w+days?\b)\w",
     r"\bI like (?:my|all|your|to have|short|long)\b.*",
     r"\bI (?:tend|like) to (?:keep|use|work|avoid|write)\b",
     r"(?<!\bwhat )\b(?:works|suits) (?:best for )?me(?: best)?\b",
     r"^(?!.*\bstarted\b).*\bI\b.*\brather than (?!just)\w+ing\b",
-    r"(?:^|[，,、；])(?:所以|但是?|而且|比起[^，。]{1,20}[，,])?(?:我)?(?:还是|"
-    r"特别|一般|通常|"
-    r"真的|比较|更)*(?:更喜欢|偏好|偏爱|倾向于?|习惯(?!了)|宁愿|宁可|讨厌|受不了)",
+    r"(?:^|[，,、；])(?:所以|但是?|而且|比起[^，。]{1,20}[，,])?(?:我)?(?:还是|特别|"
+    r"一般|通常|真的|比较|更)*(?:更喜欢|偏好|偏爱|倾向于?|习惯(?!了)|宁[愿可](?![死去走"
+    r"饿睡])|(?:讨厌|受不了)(?![你他她它这那死周]|星期))",
     r"我(?:还是|特别|非常|最)喜欢[^。]*(?:的|用)(?:配色|风格|方式|格式|写法|语气)",
     r"我(?:选择|决定)(?:了)?(?:全部|一直|都|只)",
 )
 
 CONSTRAINTS = compile_any(
-    r"\bI(?:['’]m| am)(?: \w+)? allergic to\b",
+    r"\bI(?:['’]m| am)(?: \w+)? allergic to (?!\w+days?\b|you\b|work|people|exercise|"
+    r"homework|small talk|nonsense|drama)",
     r"\bI have (?:a |an )?(?:[a-z]+ ){0,3}(?:allergy|allergies|intolerance|diabetes|"
     r"celiac|coeliac|asthma|epilepsy)\b",
     r"\bI(?:['’]m| am) (?:an? )?(?:strict |type [12] )?(?:vegan|vegetarian|pescatarian|"
@@ -134,7 +133,8 @@ CONSTRAINTS = compile_any(
     r"\bI (?:use|am in) a wheelchair\b",
     r"\bI(?: only)? (?:keep|eat) (?:kosher|halal)\b",
     r"\bI take (?:\w+ ){0,2}(?:thinners|medication|insulin|antidepressants)\b",
-    r"我(?:[^。，]{0,4})?对[^。，]{1,12}(?:严重)?过敏",
+    r"我(?:[^。，]{0,4})?对(?!周|星期|[上加]班|工作|早起|作业|[你他她])[^。，]{1,12}过"
+    r"敏",
     r"我(?:有|患有)[^。，]{0,8}(?:过敏|糖尿病|高血压|哮喘|癫痫)",
     r"我(?:是|吃)(?:素|全素|素食(?:者|主义者)?|纯素|色盲|穆斯林|回民|聋人|盲人|"
     r"孕妇)(?!的)",
@@ -147,9 +147,8 @@ CONSTRAINTS = compile_any(
 )
 
 QUESTION = re.compile(
-    r"[?？]|吗\s*$|^(?:what|why|how|who|where|which|when (?:do|does|is)|do you|"
-    r"does|did|"
-    r"is it|are there|should I|shall)\b",
+    r"[?？]|吗\s*$|^(?:what|why|how|who|where|which|when (?:do|does|is)|do you|does|did"
+    r"|is it|are there|should I|shall)\b",
     re.IGNORECASE,
 )
 # Questions that are requests.
@@ -165,8 +164,8 @@ ENDS = compile_any(
     + r"(?:please )?(?:forget|ignore|drop|disregard|scrap|cancel) (?:about )?(?:the|"
     r"my|what I|that|those|all)\b(?! (?:ma['’]am|mr|mrs|sir|intro|small|pleasantr))",
     r"\b(?:you (?:can|may)|feel free to)\b.*\bagain\b|\bno longer(?! than)\b",
-    r"(?:忘掉|忘了|忽略|取消|作废)[^。]*|(?:不用|不必|不需要)再|可以(?:再|重新)"
-    r"?[^。，]{1,12}了",
+    r"(?:忘掉|(?<!差点)(?<!别)忘了|忽略|取消|作废)[^。]*|(?:不用|不必|不需要)再|"
+    r"可以(?:再|重新)?[^。，]{1,12}了",
 )
 RELEASES = compile_any(
     r"\b(?:don['’]t need to|needn['’]t|no need(?: to)?|(?:is|are)n['’]t (?:needed|"
@@ -190,9 +189,8 @@ SLOTS = {
     "language": re.compile(
         r"\b(?:answer|reply|respond|speak|talk|write)\w*\b.*\bin (?:british |american |"
         r"simple )?(?:english|german|french|spanish|italian|chinese|japanese|korean|"
-        r"portuguese|dutch|russian|polish)\b|用(?:中文|英文|英语|简体|繁体|德语|"
-        r"日语|法语)"
-        r"[^。]*(?:回答|回复|交流)",
+        r"portuguese|dutch|russian|polish)\b|用(?:中文|英文|英语|简体|繁体|德语|日语|"
+        r"法语)[^。]*(?:回答|回复|交流)",
         re.IGNORECASE,
     ),
     "name": re.compile(r"\b(?:call|address) me\b|(?:叫|称呼)我", re.IGNORECASE),
