@@ -196,8 +196,8 @@ ENGLISH = Grammar(
         r"|refer|reply|review|say|show|speak|suggest|talk|teach|tell|use|write)\b",
         r"\b(?:when|if) (?:you['’]?re|you are|ur) (?:not |un)?(?:sure|certain)\b|\bfor "
         r"future reference\b",
-        r"\b(?:at (?:all times|no (?:point|time)|any (?:point|time))|all the time|by default"
-        r"|in general|under no circumstances|every (?:morning|evening|day|night))\b",
+        r"\b(?:at (?:all times|no (?:point|time)|any (?:point|time))|all the time|in "
+        r"general|by default|under no circumstances|every (?:morning|day|night))\b",
     ),
     manner=compile_any(
         r"\b(?:emojis?|emoticons|smileys|bullet ?points?|bullets|tables?|headings|"
