@@ -39,20 +39,20 @@ AWAY = "#5f6368"
 Draw = ImageDraw.ImageDraw
 
 
-def draw_card(share: Share, seen: SharedContext) -> bytes:
+def draw_moment(share: Share, seen: SharedContext) -> bytes:
     """Return the picture as PNG; without a request that may be shown only the title."""
     image = Image.new("RGB", SIZE, PAPER)
     draw = ImageDraw.Draw(image)
     draw.rectangle((RIGHT - 32, 0, WIDTH, HEIGHT), fill=GLASS)
     title = title_of_share(share) or "Shared conversation"
-    _write(
+    _write_line(
         draw, (LEFT, 36), shorten(title, TITLE_CHARS, placeholder="…"), 30, weight=600
     )
     if seen.is_whole:
         _draw_messages(draw, share, seen)
         with override("en"):
             _draw_stack(draw, seen)
-    _write(draw, (RIGHT, HEIGHT - 44), "Windowpane", 20, MUTED, weight=600)
+    _write_line(draw, (RIGHT, HEIGHT - 44), "Windowpane", 20, MUTED, weight=600)
     written = BytesIO()
     image.save(written, "PNG", optimize=True)
     return written.getvalue()
@@ -70,7 +70,7 @@ def _draw_messages(draw: Draw, share: Share, seen: SharedContext) -> None:
         draw.rounded_rectangle(box, 18, fill=fill, outline=LINE)
         for number, line in enumerate(lines):
             place = (box[0] + 20, top + 14 + 38 * number)
-            _write(draw, place, line, 24, "white" if is_user else INK)
+            _write_line(draw, place, line, 24, "white" if is_user else INK)
         top += height + GAP
 
 
@@ -79,7 +79,7 @@ def _draw_stack(draw: Draw, seen: SharedContext) -> None:
     sheets = [sheet for sheet in pane.sheets if sheet.section]
     total = pane.tokens_estimated
     head = f"What the model read · {total:,} tokens"
-    _write(draw, (RIGHT, 40), head, 24, weight=600)
+    _write_line(draw, (RIGHT, 40), head, 24, weight=600)
     room = BOTTOM - TOP - 60 - (44 + GAP) * len(sheets)
     top = TOP
     for sheet in sheets:
@@ -88,10 +88,12 @@ def _draw_stack(draw: Draw, seen: SharedContext) -> None:
         draw.rounded_rectangle(box, 10, fill="white", outline=LINE)
         band = (RIGHT, top, RIGHT + 12, top + height)
         draw.rounded_rectangle(band, 6, fill=COLOURS.get(sheet.kind, AWAY))
-        _write(draw, (RIGHT + 28, top + 8), str(sheet.section.title), 22)
+        _write_line(draw, (RIGHT + 28, top + 8), str(sheet.section.title), 22)
         _draw_glances(draw, sheet.section, top + 44, top + height)
         tokens, font = f"{sheet.tokens:,}", _font(22, 400)
-        _write(draw, (box[2] - 20 - font.getlength(tokens), top + 8), tokens, 22, MUTED)
+        _write_line(
+            draw, (box[2] - 20 - font.getlength(tokens), top + 8), tokens, 22, MUTED
+        )
         top += height + GAP
 
 
@@ -105,11 +107,11 @@ def _draw_glances(
         for line in wrap(glance.text, GLANCE_CHARS)[:LINES]
     ]
     for line in lines[: (bottom - top) // 28]:
-        _write(draw, (RIGHT + 28, top), line, 17, MUTED)
+        _write_line(draw, (RIGHT + 28, top), line, 17, MUTED)
         top += 28
 
 
-def _write(
+def _write_line(
     draw: Draw,
     place: tuple[float, float],
     text: str,

@@ -19,7 +19,7 @@ from chatsite.pages.presenters import snapshot
 from chatsite.pages.views import read_number
 
 from . import pace, presenter, services
-from .card import draw_card
+from .card import draw_moment
 from .link_contents import shown_messages, title_of_share
 from .models import Share
 
@@ -127,7 +127,7 @@ def show_request(request: HttpRequest, share: Share) -> HttpResponse:
 def show_card(request: HttpRequest, share: Share) -> HttpResponse:
     """Return the picture of a moment, for sites that show a link with one."""
     seen = _read_seen(request, share)
-    return HttpResponse(draw_card(share, seen), "image/png")
+    return HttpResponse(draw_moment(share, seen), "image/png")
 
 
 @shared_view

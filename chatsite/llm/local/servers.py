@@ -51,7 +51,7 @@ def find_servers(own_port: int) -> list[LocalServer]:
     taken = {own_port, *map(_find_port, [settings.OPENAI_BASE_URL, *addresses])}
     ports = [port for port in SERVERS if port not in taken]
     with ThreadPoolExecutor(len(SERVERS)) as pool:
-        answers = [*pool.map(_fetch_models, ports)]
+        answers = [*pool.map(_fetch_model_list, ports)]
     _found[:] = [
         LocalServer(
             name=SERVERS[port], base_url=f"http://{HOST}:{port}/v1", models=models
@@ -91,7 +91,7 @@ def _find_port(address: str) -> int | None:
     return None
 
 
-def _fetch_models(port: int) -> bytes:
+def _fetch_model_list(port: int) -> bytes:
     """Return what the server answers in time; b"" if it is too long."""
     end, answer = time.monotonic() + SECONDS, b""
     with suppress(OSError), socket.create_connection((HOST, port), SECONDS) as server:

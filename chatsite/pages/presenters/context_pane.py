@@ -52,7 +52,7 @@ from .rules import SentRule, SentTool, list_sent_facts, list_sent_rules
 from .sheets import (
     Glance,
     Sheet,
-    describe_account,
+    describe_read_messages,
     describe_sheets,
     list_glances,
     make_sheets,
@@ -243,7 +243,7 @@ class ContextPane:
     @property
     def account(self) -> str:
         """The sentence that leads: how many of the messages the model reads."""
-        return describe_account(
+        return describe_read_messages(
             self.counts, self.sections, reply=self.reply, is_cut=self.is_cut
         )
 

@@ -199,7 +199,7 @@ def _join_words(named: Sequence[str]) -> str:
     return _("%(list)s and %(last)s") % {"list": _(", ").join(rest), "last": last}
 
 
-def describe_account(
+def describe_read_messages(
     counts: "PlaceCounts",
     sections: Sequence["ContextSection"],
     *,
@@ -215,7 +215,7 @@ def describe_account(
     named = [_count_read(counts, is_past=is_past)] if sum(counts.values()) else []
     for section in sections:
         if section.kind == "summaries" and section.count:
-            named.append(_count_summaries(section.count))
+            named.append(_name_summaries(section.count))
         elif section.kind == "held" or (
             # A stored newest message is counted with the others.
             section.kind == "newest" and not section.messages
@@ -253,7 +253,7 @@ def _count_read(counts: "PlaceCounts", *, is_past: bool) -> str:
     return words % {"read": group_thousands(read), "n": group_thousands(total)}
 
 
-def _count_summaries(n: int) -> str:
+def _name_summaries(n: int) -> str:
     words = ngettext("%(n)s summary", "%(n)s summaries", n)
     return words % {"n": COUNTS.get(n, n)}
 
