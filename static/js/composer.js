@@ -1,5 +1,5 @@
-/* The message box. A text stays in it, and in the tab's draft, until the server has
- * acknowledged it (outbox.js). */
+/* The message box. A text that was sent is below the others at once, and in the tab's draft
+ * until the server has acknowledged it (outbox.js). */
 (() => {
   const form = document.getElementById("composer");
   const box = form.elements.text;
@@ -88,15 +88,7 @@
     import(branching.dataset.module).then((it) => it.makeBranch(...said)).catch(fail);
   }
 
-  // What was entered behind a message that has no answer yet is the next one.
-  function release() {
-    const [item] = outbox.items;
-    const isOwn = item && !item.held && !item.edit && box.value.trim() && box.value.trim() !== item.text.trim();
-    if (isOwn) takeOut(item);
-  }
-
   function submit() {
-    release();
     if (outbox.isBusy) return;
     showError("");
     const { isReady, ready } = messageFiles;
@@ -107,16 +99,20 @@
     else outbox.put(box.value, edit, edit ? [] : ready);
   }
 
-  // Without a connection, what was sent waits as messages below the others, and the box
+  // What was sent is drawn below the others until the server's own is there, and the box
   // is free for more; what can't go out comes back into it.
   const waiting = document.getElementById("waiting");
+  let accepted = [];
+
+  const isDrawn = ({ seq }) => document.getElementById(`message-${seq}`);
 
   function showWaiting() {
-    outbox.items.forEach((item, place) => {
+    for (const item of outbox.items) {
       if (item.held) giveBack(item);
-      else if ((place || outbox.isCutOff) && !item.edit) takeOut(item);
-    });
-    const out = outbox.items.filter(({ isOut }) => isOut);
+      else if (!item.edit) takeOut(item);
+    }
+    accepted = accepted.filter((item) => !isDrawn(item));
+    const out = [...accepted, ...outbox.items.filter(({ isOut }) => isOut)];
     const count = waiting.childElementCount;
     waiting.hidden = !out.length;
     waiting.replaceChildren(...out.map(draw));
@@ -128,6 +124,7 @@
     shown.querySelector(".body").textContent = [text, ...(files || []).map(({ name }) => `+ ${name}`)].join("\n");
     const cancel = shown.querySelector("button");
     cancel.hidden = tries;
+    shown.querySelector(".mark").hidden = tries && !outbox.isCutOff;
     cancel.addEventListener("click", () => {
       const item = outbox.cancel(id);
       if (item) giveBack(item);
@@ -157,6 +154,7 @@
     showWaiting();
     save();
   });
+  document.addEventListener("htmx:wsAfterMessage", () => accepted.some(isDrawn) && showWaiting());
   document.addEventListener("outbox:refused", ({ detail }) => {
     [...detail.behind].reverse().forEach(giveBack);
     giveBack(detail);
@@ -166,8 +164,9 @@
     box.focus();
   });
   document.addEventListener("composer:sent", ({ detail }) => {
-    takeOut(detail);
-    if (detail.edit) {
+    if (!detail.edit) accepted.push({ ...detail, seq: document.getElementById("ack").dataset.seq });
+    else {
+      takeOut(detail);
       setEdit(null);
       takeUp();
     }

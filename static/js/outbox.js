@@ -21,7 +21,7 @@ const outbox = (() => {
 
   function changed(name = "outbox:changed") {
     const item = items[0];
-    document.getElementById("pending").hidden = !item || item.held || item.isOut;
+    document.getElementById("pending").hidden = !item || item.held || !socket;
     document.dispatchEvent(new Event(name));
   }
 

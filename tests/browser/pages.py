@@ -86,6 +86,8 @@ class ConversationPage:
         self.box.fill(text)
         self.box.press("Enter")
         expect(self.box).to_have_value("")
+        # Without a connection it is hidden at once: the message waits on the page.
+        expect(self.page.locator("#pending")).to_be_hidden()
 
     def say(self, text):
         """Send a message and wait for its reply."""

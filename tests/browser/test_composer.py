@@ -151,3 +151,38 @@ def test_every_character_arrives(chat):
     text = " lead\u2028\u202eabc 👩\u200d👩\u200d👧 e\u0301 <b>&amp; {x} {{ y }}\ttail "
     chat.send(text)
     assert chat.transcript()[0]["text"] == text
+
+
+# Counts, in each frame from here on, the messages with this text.
+COUNT_MESSAGES = """(text) => {
+    window.counts = [];
+    const look = () => {
+        const all = [...document.querySelectorAll(".message.user .body")];
+        counts.push(all.filter((each) => each.textContent.includes(text)).length);
+        requestAnimationFrame(look);
+    };
+    document.getElementById("text").addEventListener(
+        "keydown", () => requestAnimationFrame(look), { once: true });
+}"""
+
+
+def test_own_message_is_there_in_the_first_frame_and_never_twice(chat):
+    chat.page.evaluate(COUNT_MESSAGES, "Is it there?")
+    chat.say("Is it there?")
+    expect(chat.page.locator("#waiting")).to_be_hidden()
+    assert set(chat.page.evaluate("counts")) == {1}
+
+
+def test_own_message_is_drawn_before_the_server_answers(chat):
+    received = []
+    chat.page.route_web_socket(
+        "**/ws/c/**", lambda page: page.on_message(lambda text: received.append(text))
+    )
+    chat.page.reload()
+    chat.is_live()
+    chat.box.fill("Nobody answers")
+    chat.box.press("Enter")
+    expect(chat.page.locator("#waiting .body")).to_have_text("Nobody answers")
+    expect(chat.page.locator("#waiting .mark")).to_be_hidden()
+    expect(chat.box).to_have_value("")
+    assert len(received) == 1
