@@ -115,7 +115,7 @@ def prepare_attempt(
     if turn is None:
         rows = Turn.objects.select_related("conversation", "user_message")
         turn = rows.get(pk=claim.row_id)
-        if refused := _find_refusal(turn):
+        if refused := _refuse_attempt(turn):
             return refused
     conversation = turn.conversation
     if tools is None and runs_in_steps(turn):
@@ -154,7 +154,7 @@ def begin_attempt(
     return request
 
 
-def _find_refusal(turn: Turn) -> lifecycle.TurnResult | None:
+def _refuse_attempt(turn: Turn) -> lifecycle.TurnResult | None:
     if turn.user_message.deleted_at:
         return lifecycle.TurnResult(State.STOPPED, "", error=commands.MESSAGE_DELETED)
     if turn.cancel_requested_at:

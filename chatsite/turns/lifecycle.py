@@ -157,7 +157,7 @@ def claim(conversation_id: int) -> TurnClaim | None:
     _lock(conversation_id)
     for turn in _select_next(conversation=conversation_id):
         if turn.is_allowed and limits.may_run(turn):
-            return _take(turn)
+            return _claim_row(turn)
     return None
 
 
@@ -183,7 +183,7 @@ def _lock(conversation_id: int) -> None:
     rows.order_by().values_list("pk").first()
 
 
-def _take(turn: Turn) -> TurnClaim | None:
+def _claim_row(turn: Turn) -> TurnClaim | None:
     owner, started = new_owner(), monotonic()
     rows = Turn.objects.filter(pk=turn.pk).exclude(pk__in=_orphans())
     values = {"attempt": F("attempt") + 1, "started_at": Coalesce("started_at", Now())}
@@ -363,7 +363,7 @@ def close_turn(
     """
     ended = _ended_as(turn, turn.state, turn.error)
     reply = turn.reply and turn.reply.pk
-    _finish(held_turn=claim.row_id, held_by=claim.owner, reply=reply, **ended)
+    _write_end(held_turn=claim.row_id, held_by=claim.owner, reply=reply, **ended)
     link = {"message": turn.reply} if turn.reply else {}
     is_same = turn.call_id == claim.call_id
     is_billed = bill(turn.conversation, claim, result, **(link if is_same else {}))
@@ -375,7 +375,7 @@ def close_turn(
 
 
 @prepared_update()
-def _finish(held_turn: Any, held_by: Any, **values: Any) -> Update:
+def _write_end(held_turn: Any, held_by: Any, **values: Any) -> Update:
     return TURN_LEASE.filter_held(Claim(held_turn, held_by)), values | ENDED
 
 

@@ -160,7 +160,7 @@ async def _drive_turns(
             ended = await _work_off(claim)
         finally:
             _held.pop(claim.row_id, None)
-        turn, view, waiting = ended or (None, None, await _find_waiting(claim))
+        turn, view, waiting = ended or (None, None, await _find_next_waiting(claim))
         seen = (view, turn.reply) if turn else NOTHING
         start_compaction(conversation_id, seen=seen)
         if turn and titles.may_be_due(turn.conversation):
@@ -172,7 +172,7 @@ async def _drive_turns(
         claim = await _claim_next(conversation_id) if has_next else None
 
 
-async def _find_waiting(claim: lifecycle.TurnClaim) -> list[int] | None:
+async def _find_next_waiting(claim: lifecycle.TurnClaim) -> list[int] | None:
     """limits.next_waiting() after a turn that another process has, or that waits."""
     try:
         find = database_sync_to_async(limits.next_waiting)
