@@ -6,6 +6,7 @@ A request has no thread of its own: only database work runs in one, in turn.
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -73,7 +74,7 @@ async def answer_request(
             named = scope["path"].removeprefix(MODELS).removeprefix("/")
             await send_models(api, key, send, named)
         else:
-            await handle_request(api, key, scope, headers, client)
+            await RequestHandler(api, key, scope, headers, client).handle_request()
     except GoneError:
         return
     finally:
@@ -125,50 +126,147 @@ async def send_models(api: Api, key: ApiKey, send: Any, named: str) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def handle_request(
-    api: Api,
-    key: ApiKey,
-    scope: dict[str, Any],
-    headers: Mapping[str, str],
-    client: Connection,
-) -> None:
-    raw = await client.read_body(headers)
-    if packed := headers.get("content-encoding", "").strip().lower():
-        raw = await for_drawing(unpack_body)(raw, packed)
-    mode = find_mode(key, api, headers)
-    if scope["path"] == api.count_path:
-        await relay_count(key, api, headers, client, raw, mode)
-        return
-    if scope["method"] == "GET":
-        await relay_stored_response(api, key, scope, headers, client)
-        return
-    name, within = find_continued(headers), None
-    if name:
-        from .store.stored_history import add_history
+@dataclass(frozen=True, slots=True)
+class RequestHandler:
+    """The handling of one request, with its key and its client's connection."""
 
-        store = partial(_store, account_of_user(key.owner_id))
-        within, raw = await store(partial(add_history, key, api, name, raw))
-    request = await for_drawing(_read_in_turn)(key, api, headers, raw, within)
-    await check_listed(key, request)
-    is_known = request.is_compaction and api.find_upstream(request.model) is not None
-    if api is OPENAI_COMPACT or is_known:
-        request = await read_references(key, request)
-        await relay_compaction(key, request, headers, client)
-        return
-    try:
-        request = await read_references(key, request)
-        stored, send_less = await prepare_request(key, request, mode)
-    except TROUBLE as error:
-        if settings.ENDPOINT_WITHOUT_STORE != "open" or not is_away(error):
-            raise
-        from .access import outage
+    api: Api
+    key: ApiKey
+    scope: Mapping[str, Any]
+    headers: Mapping[str, str]
+    client: Connection
 
-        _translate_limits(outage.admit_forwarding, key, request)
-        await outage.forward(key, request, headers, client)
-        return
-    await publish_request(stored)
-    describe = partial(make_answer_headers, scope, headers)
-    await ReplyRelay(key.pk, stored, client, send_less).run(headers, describe)
+    async def handle_request(self) -> None:
+        api = self.api
+        raw = await self.client.read_body(self.headers)
+        if packed := self.headers.get("content-encoding", "").strip().lower():
+            raw = await for_drawing(unpack_body)(raw, packed)
+        mode = find_mode(self.key, api, self.headers)
+        if self.scope["path"] == api.count_path:
+            await self.relay_count(raw, mode)
+            return
+        if self.scope["method"] == "GET":
+            await self.relay_stored_response()
+            return
+        name, within = find_continued(self.headers), None
+        if name:
+            from .store.stored_history import add_history
+
+            within, raw = await self.run_step(add_history, self.key, api, name, raw)
+        request = await self.read_request(raw, within)
+        is_known = request.is_compaction and api.find_upstream(request.model)
+        if api is OPENAI_COMPACT or is_known:
+            await self.relay_compaction(await self.read_references(request))
+            return
+        try:
+            request = await self.read_references(request)
+            stored, send_less = await self.prepare_request(request, mode)
+        except TROUBLE as error:
+            if settings.ENDPOINT_WITHOUT_STORE != "open" or not is_away(error):
+                raise
+            from .access import outage
+
+            _translate_limits(outage.admit_forwarding, self.key, request)
+            await outage.forward(self.key, request, self.headers, self.client)
+            return
+        await publish_request(stored)
+        describe = partial(make_answer_headers, self.scope, self.headers)
+        relay = ReplyRelay(self.key.pk, stored, self.client, send_less)
+        await relay.run(self.headers, describe)
+
+    async def relay_count(self, raw: bytes, mode: str) -> None:
+        """Answer how many tokens a body, or what would be sent of it, has.
+
+        Such a question is no part of any conversation.
+        """
+        own = {}
+        request = await self.read_request(raw)
+        if request.previous:
+            await self.run_step(find_previous, OwnerHistory(self.key.owner_id), request)
+        if mode == ApiKey.Mode.BOUND:
+            from .bounding.bounds import select_unstored
+
+            refuse_held(request)
+            sent = await self.run_step(select_unstored, self.key, request)
+            raw = sent.request.raw
+            own = make_context_headers(sent)
+        fetched = fetch_count(self.api, request.model, self.headers, raw)
+        await self.client.pass_on(await self.client.run_unless_gone(fetched), own)
+
+    async def relay_stored_response(self) -> None:
+        """Send a response that this user was sent before, and only this user."""
+        from .relay.stored_responses import fetch_stored_response, find_response_call
+
+        name = self.scope["path"].removeprefix(self.api.id_path)
+        kept = await self.run_step(find_response_call, self.key, self.scope, name)
+        query = self.scope["query_string"].decode("latin-1")
+        fetched = fetch_stored_response(self.api, kept, name, query, self.headers)
+        await self.client.pass_on(await self.client.run_unless_gone(fetched), {})
+
+    async def relay_compaction(self, request: ParsedRequest) -> None:
+        """Send the history compacted by the provider, and store its hashes."""
+        from . import provider_compaction
+
+        await self.run_step(provider_compaction.admit_compaction, self.key, request)
+        fetched = provider_compaction.fetch_compacted(request, self.headers)
+        answer, said = await self.client.run_unless_gone(fetched)
+        if not answer.is_error:
+            store_compaction = provider_compaction.store_compaction
+            await self.run_step(store_compaction, self.key, request, said)
+        await self.client.pass_on(answer, {"x-windowpane-mode": "observe"})
+
+    async def read_request(
+        self, raw: bytes, within: int | None = None
+    ) -> ParsedRequest:
+        """Parse and check a body.
+
+        Raise ApiError, also for a model that the key or its owner may not use.
+        """
+        given = (self.api, self.headers, raw, within, self.key.owner_id)
+        request = await for_drawing(self._run_timed)(read_client_request, *given)
+        keys.check_model(self.key, request.model)
+        await check_listed(self.key, request)
+        return request
+
+    async def read_references(self, request: ParsedRequest) -> ParsedRequest:
+        """Return the request with the contents of items that it names by id.
+
+        Raise ApiError for items that this user does not have.
+        """
+        if not request.references:
+            return request
+        from .store.served_items import fill_references, find_items
+
+        found = await self.run_step(find_items, self.key.owner_id, request)
+        fill = for_drawing(self._run_timed)
+        return await fill(fill_references, request, found) if found else request
+
+    async def prepare_request(
+        self, request: ParsedRequest, mode: str
+    ) -> tuple[StoredRequest, SendLess]:
+        """Store the request; return it with the step that shortens it.
+
+        Raise ApiError, also for a limit of the site.
+        """
+        if mode == ApiKey.Mode.BOUND:
+            from .bounding.bounds import store_bounded
+
+            refuse_held(request)
+            return await store_bounded(self.key, request, self.run_step)
+        writer = RequestWriter(self.key, request)
+        return await store_request(writer, self.run_step), send_nothing_less
+
+    async def run_step(
+        self, step: Callable[..., T], *given: Any, is_copy: bool = False
+    ) -> T:
+        """Run a step in the database thread; a copy in a thread of its own."""
+        apart = {"thread_sensitive": False, "executor": _copier} if is_copy else {}
+        run = database_sync_to_async(_translate_limits, **apart)
+        return await run(self._run_timed, step, *given)
+
+    def _run_timed(self, step: Callable[..., T], *given: Any) -> T:
+        with account_of_user(self.key.owner_id).timed():
+            return step(*given)
 
 
 def find_mode(key: ApiKey, api: Api, headers: Mapping[str, str]) -> str:
@@ -185,37 +283,6 @@ def find_mode(key: ApiKey, api: Api, headers: Mapping[str, str]) -> str:
     from .bounding.token_limits import can_summarise
 
     return mode if can_summarise(api) else ApiKey.Mode.OBSERVE
-
-
-async def relay_count(
-    key: ApiKey,
-    api: Api,
-    headers: Mapping[str, str],
-    client: Connection,
-    raw: bytes,
-    mode: str,
-) -> None:
-    """Answer how many tokens a body, or what would be sent of it, has.
-
-    Such a question is no part of any conversation.
-    """
-    own = {}
-    request = await for_drawing(_read_in_turn)(key, api, headers, raw)
-    await check_listed(key, request)
-    if request.previous:
-        store = partial(_store, account_of_user(key.owner_id))
-        await store(partial(find_previous, OwnerHistory(key.owner_id), request))
-    if mode == ApiKey.Mode.BOUND:
-        from .bounding.bounds import select_unstored
-
-        refuse_held(request)
-
-        account = account_of_user(key.owner_id)
-        sent = await _store(account, partial(select_unstored, key, request))
-        raw = sent.request.raw
-        own = make_context_headers(sent)
-    answer = await client.run_unless_gone(fetch_count(api, request.model, headers, raw))
-    await client.pass_on(answer, own)
 
 
 async def check_listed(key: ApiKey, request: ParsedRequest) -> None:
@@ -252,86 +319,6 @@ def find_continued(headers: Mapping[str, str]) -> str:
     return ""
 
 
-async def relay_stored_response(
-    api: Api,
-    key: ApiKey,
-    scope: Mapping[str, Any],
-    headers: Mapping[str, str],
-    client: Connection,
-) -> None:
-    """Send a response that this user was sent before, and only this user."""
-    from .relay.stored_responses import fetch_stored_response, find_response_call
-
-    response_id = scope["path"].removeprefix(api.id_path)
-    account = account_of_user(key.owner_id)
-    kept = await _store(account, partial(find_response_call, key, scope, response_id))
-    query = scope["query_string"].decode("latin-1")
-    fetched = fetch_stored_response(api, kept, response_id, query, headers)
-    await client.pass_on(await client.run_unless_gone(fetched), {})
-
-
-async def relay_compaction(
-    key: ApiKey, request: ParsedRequest, headers: Mapping[str, str], client: Connection
-) -> None:
-    """Send the history compacted by the provider, and store its hashes."""
-    from .provider_compaction import admit_compaction, fetch_compacted, store_compaction
-
-    store = partial(_store, account_of_user(key.owner_id))
-    await store(partial(admit_compaction, key, request))
-    answer, said = await client.run_unless_gone(fetch_compacted(request, headers))
-    if not answer.is_error:
-        await store(partial(store_compaction, key, request, said))
-    await client.pass_on(answer, {"x-windowpane-mode": "observe"})
-
-
-def _read_in_turn(
-    key: ApiKey,
-    api: Api,
-    headers: Mapping[str, str],
-    raw: bytes,
-    within: int | None = None,
-) -> ParsedRequest:
-    with account_of_user(key.owner_id).timed():
-        request = read_client_request(api, headers, raw, within, key.owner_id)
-    keys.check_model(key, request.model)
-    return request
-
-
-async def read_references(key: ApiKey, request: ParsedRequest) -> ParsedRequest:
-    """Return the request with the contents of items that it names by id.
-
-    Raise ApiError for items that this user does not have.
-    """
-    if not request.references:
-        return request
-    from .store.served_items import fill_references, find_items
-
-    account = account_of_user(key.owner_id)
-    found = await _store(account, partial(find_items, key.owner_id, request))
-
-    def fill() -> ParsedRequest:
-        with account.timed():
-            return fill_references(request, found)
-
-    return await for_drawing(fill)() if found else request
-
-
-async def prepare_request(
-    key: ApiKey, request: ParsedRequest, mode: str
-) -> tuple[StoredRequest, SendLess]:
-    """Store the request; return it with the step that shortens it.
-
-    Raise ApiError, also for a limit of the site.
-    """
-    run = partial(_store, account_of_user(key.owner_id))
-    if mode == ApiKey.Mode.BOUND:
-        from .bounding.bounds import store_bounded
-
-        refuse_held(request)
-        return await store_bounded(key, request, run)
-    return await store_request(RequestWriter(key, request), run), send_nothing_less
-
-
 def _translate_limits(step: Callable[..., T], *given: Any) -> T:
     """Run a step and raise a limit of the site as ApiError."""
     try:
@@ -340,15 +327,6 @@ def _translate_limits(step: Callable[..., T], *given: Any) -> T:
         status = STATUSES.get(error.code, 400)
         wait = error.retry_after
         raise ApiError(status, error.code, error.detail, retry_after=wait) from None
-
-
-async def _store(account: Any, step: Callable[[], T], *, is_copy: bool = False) -> T:
-    def run() -> T:
-        with account.timed():
-            return step()
-
-    apart = {"thread_sensitive": False, "executor": _copier} if is_copy else {}
-    return await database_sync_to_async(_translate_limits, **apart)(run)
 
 
 async def send_nothing_less(*_: object) -> None:
