@@ -5,13 +5,12 @@ Each has an id and a hint. `manage.py check --deploy` is the installation guide.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import metadata
 from itertools import filterfalse
 from typing import Any
 from urllib.request import getproxies
 
-from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connection
@@ -40,11 +39,9 @@ SAFE_VERSIONS = {"Django": (5, 2, 14), "daphne": (4, 2, 2)}
 # Fewer tokens hold hardly a summary and a message.
 MIN_ROOM = 512
 
-Apps = Sequence[AppConfig] | None
-
 
 @register(Tags.security, deploy=True)
-def check_hosts(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_hosts(**kwargs: Any) -> Iterator[CheckMessage]:
     if "*" in settings.ALLOWED_HOSTS:
         yield Error(
             "ALLOWED_HOSTS has '*', so the site answers under any name.",
@@ -54,7 +51,7 @@ def check_hosts(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
 
 
 @register(Tags.security, deploy=True)
-def check_origins_set(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_origins_set(**kwargs: Any) -> Iterator[CheckMessage]:
     if not settings.SITE_ORIGINS and not settings.DEBUG:
         yield Warning(
             "SITE_ORIGINS is empty, so browsers may not be able to open a socket.",
@@ -65,7 +62,7 @@ def check_origins_set(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage
 
 
 @register(Tags.security, deploy=True)
-def check_origins_answered(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_origins_answered(**kwargs: Any) -> Iterator[CheckMessage]:
     for origin in settings.SITE_ORIGINS:
         host = split_domain_port(origin.partition("://")[2])[0]
         if not validate_host(host, settings.ALLOWED_HOSTS):
@@ -78,7 +75,7 @@ def check_origins_answered(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMe
 
 
 @register()
-def check_names(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_names(**kwargs: Any) -> Iterator[CheckMessage]:
     for sentence in env.find_slips():
         yield Warning(
             sentence,
@@ -88,13 +85,13 @@ def check_names(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
 
 
 @register()
-def check_extras(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_extras(**kwargs: Any) -> Iterator[CheckMessage]:
     for sentence in find_unused_settings():
         yield Warning(sentence, hint="Add it to EXTRAS.", id="chat.W011")
 
 
 @register(Tags.database)
-def check_shared_database(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_shared_database(**kwargs: Any) -> Iterator[CheckMessage]:
     # Redis is there for several processes, and several machines can't share a file.
     if settings.REDIS_URL and connection.vendor == "sqlite":
         yield Warning(
@@ -105,7 +102,7 @@ def check_shared_database(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMes
 
 
 @register(Tags.database, deploy=True)
-def check_layer(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_layer(**kwargs: Any) -> Iterator[CheckMessage]:
     if not settings.REDIS_URL and connection.vendor != "sqlite":
         yield Warning(
             "REDIS_URL is not set, so the processes can't exchange events.",
@@ -115,7 +112,7 @@ def check_layer(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
 
 
 @register(Tags.security, deploy=True)
-def check_versions(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_versions(**kwargs: Any) -> Iterator[CheckMessage]:
     for name, safe in SAFE_VERSIONS.items():
         if tuple(map(int, NUMBER.findall(metadata.version(name))[:3])) < safe:
             yield Error(
@@ -127,7 +124,7 @@ def check_versions(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
 
 
 @register()
-def check_window(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_window(**kwargs: Any) -> Iterator[CheckMessage]:
     """Warn of thresholds that the model's window has no room for.
 
     They are lowered, which people who chose them would not expect.
@@ -193,7 +190,7 @@ def _too_large(limit: int) -> Iterator[tuple[str, str]]:
 
 
 @register(deploy=True)
-def check_models(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_models(**kwargs: Any) -> Iterator[CheckMessage]:
     if settings.PROVIDERS or settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
         return
     for name in filterfalse(providers.is_demo, providers.list_models()):
@@ -207,7 +204,7 @@ def check_models(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
 
 
 @register()
-def check_langchain_models(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_langchain_models(**kwargs: Any) -> Iterator[CheckMessage]:
     for model in (model for each in settings.PROVIDERS for model in each.models):
         try:
             if model.model:
@@ -221,7 +218,7 @@ def check_langchain_models(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMe
 
 
 @register()
-def check_proxies(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_proxies(**kwargs: Any) -> Iterator[CheckMessage]:
     for scheme, address in getproxies().items():
         if scheme in ("http", "https", "all") and address.startswith("socks"):
             yield Warning(
@@ -234,7 +231,7 @@ def check_proxies(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
 
 
 @register(Tags.security)
-def check_tracing(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+def check_tracing(**kwargs: Any) -> Iterator[CheckMessage]:
     for name in TRACING_VARIABLES:
         if os.environ.get(name, "").strip().lower() in ("true", "1"):
             yield Warning(

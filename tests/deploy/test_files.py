@@ -54,7 +54,7 @@ def test_the_example_without_a_key_makes_a_site_that_answers(settings):
     values = read_env("windowpane.env.example")
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "CHAT_MODEL"):
         setattr(settings, name, values[name])
-    assert not list(checks.check_models(None))
+    assert not list(checks.check_models())
     assert providers.is_demo(providers.default_model())
 
 

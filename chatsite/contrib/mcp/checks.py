@@ -1,19 +1,16 @@
 """Checks of the setting that names MCP servers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from shutil import which
 from typing import Any
 
-from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from . import mcp_config
 
 
 @register()
-def check_mcp_servers(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> Iterator[CheckMessage]:
+def check_mcp_servers(**kwargs: Any) -> Iterator[CheckMessage]:
     if problem := mcp_config.problem():
         hint = 'It is a JSON file: {"mcpServers": {"name": {"command": …}}}.'
         yield Error(f"MCP_SERVERS: {problem}.", hint=hint, id="chat.E005")

@@ -1,10 +1,9 @@
 """Checks of the settings that switch the web on, and of the search engine itself."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from langchain_core.tools import ToolException
@@ -20,9 +19,7 @@ HINT = (
 
 
 @register()
-def check_search(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[CheckMessage]:
+def check_search(**kwargs: Any) -> list[CheckMessage]:
     return [
         Error(f"WEB_SEARCH {problem}.", hint=HINT, id="chat.E011")
         for problem in find_problems()

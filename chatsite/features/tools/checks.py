@@ -1,9 +1,8 @@
 """Checks of the settings that name tools."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
@@ -11,9 +10,7 @@ from . import registry
 
 
 @register()
-def check_tools(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> list[CheckMessage]:
+def check_tools(**kwargs: Any) -> list[CheckMessage]:
     messages: list[CheckMessage] = [
         Error(
             f"TOOLS: {problem}.",

@@ -130,9 +130,9 @@ def test_rows_of_an_app_that_is_off_are_named(example, settings, caplog):
 
 def test_settings_of_an_app_that_is_off_are_named(settings):
     settings.WEB_SEARCH = "http://searxng:8080"
-    assert [*checks.check_extras(None)] == []
+    assert [*checks.check_extras()] == []
     settings.EXTRAS = ["lab"]
-    [warning] = checks.check_extras(None)
+    [warning] = checks.check_extras()
     assert warning.msg == ("WEB_SEARCH is set, and EXTRAS lacks web, which reads it.")
 
 

@@ -1,18 +1,15 @@
 """Checks of the settings of the MCP server."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
-from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 
 @register()
-def check_mcp_server(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> Iterator[CheckMessage]:
+def check_mcp_server(**kwargs: Any) -> Iterator[CheckMessage]:
     if settings.MCP_SERVER_ENABLED and find_spec("mcp") is None:
         yield Error(
             "MCP_SERVER_ENABLED: the library of the protocol is missing.",

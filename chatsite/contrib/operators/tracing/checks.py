@@ -1,10 +1,9 @@
 """Checks of the settings of tracing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
-from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
@@ -17,9 +16,7 @@ def is_installed() -> bool:
 
 
 @register()
-def check_collector(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> Iterator[CheckMessage]:
+def check_collector(**kwargs: Any) -> Iterator[CheckMessage]:
     if settings.OTEL_EXPORTER_OTLP_ENDPOINT and not is_installed():
         yield Error(
             "OTEL_EXPORTER_OTLP_ENDPOINT: the libraries of OpenTelemetry are missing.",

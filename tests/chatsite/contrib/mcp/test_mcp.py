@@ -413,19 +413,19 @@ class TestSettings:
         path = tmp_path / "mcp.json"
         path.write_text(content)
         settings.MCP_SERVERS = str(path)
-        assert [each.id for each in checks.check_mcp_servers(None)] == ["chat.E005"]
+        assert [each.id for each in checks.check_mcp_servers()] == ["chat.E005"]
         assert "calculate" in registry.available()
 
     def test_a_wrong_type_is_named(self, configure):
         configure(test={"url": "http://x.test", "type": "websocket"})
-        [error] = checks.check_mcp_servers(None)
+        [error] = checks.check_mcp_servers()
         assert "has the type 'websocket', expected http or sse" in error.msg
 
     def test_a_program_that_there_is_not_is_named(self, configure, settings):
         configure(test={"command": "/no/such/program"})
         settings.DEFAULT_TOOLS = ["test_may_come_yet", "serch"]
-        [program] = checks.check_mcp_servers(None)
-        [tool] = tool_checks.check_tools(None)
+        [program] = checks.check_mcp_servers()
+        [tool] = tool_checks.check_tools()
         assert (program.id, tool.id) == ("chat.W009", "chat.W010")
         assert "'/no/such/program'" in program.msg
         assert "'serch'" in tool.msg
@@ -447,11 +447,11 @@ class TestSettings:
 
     def test_a_missing_file_is_one(self, settings):
         settings.MCP_SERVERS = "/no/such/file.json"
-        assert [each.id for each in checks.check_mcp_servers(None)] == ["chat.E005"]
+        assert [each.id for each in checks.check_mcp_servers()] == ["chat.E005"]
 
     def test_a_missing_package_is_named(self, configure, monkeypatch):
         monkeypatch.setitem(sys.modules, "fastmcp", None)
         configure(test=STDIO)
-        [error] = checks.check_mcp_servers(None)
+        [error] = checks.check_mcp_servers()
         assert "requirements/mcp.lock" in error.msg
         assert "calculate" in registry.available()

@@ -82,7 +82,7 @@ async def test_a_function_has_its_time(settings):
 )
 def test_a_setting_that_can_not_be_used_is_an_error(settings, setting):
     settings.WEB_SEARCH = setting
-    [error] = web_checks.check_search(None)
+    [error] = web_checks.check_search()
     assert error.id == "chat.E011"
     assert "a:b" not in error.msg
 
@@ -90,7 +90,7 @@ def test_a_setting_that_can_not_be_used_is_an_error(settings, setting):
 @pytest.mark.parametrize("setting", ["", "http://searxng:8080/", f"{HERE}.search_here"])
 def test_a_setting_that_can_be_used_is_none(settings, setting):
     settings.WEB_SEARCH = setting
-    assert web_checks.check_search(None) == []
+    assert web_checks.check_search() == []
 
 
 def test_the_doctor_asks_the_search_engine(web, settings):

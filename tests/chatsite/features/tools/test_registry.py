@@ -135,7 +135,7 @@ def test_a_conversation_may_name_what_is_gone():
 def test_a_wrong_path_is_an_error_of_the_check_and_no_other(settings, path):
     settings.TOOLS = [path, f"{HERE}.weather"]
     assert "weather" in available()
-    found = checks.check_tools(None)
+    found = checks.check_tools()
     assert [each.id for each in found] == ["chat.E004"]
     assert repr(path) in found[0].msg
 
@@ -146,7 +146,7 @@ def test_a_function_needs_a_docstring(settings):
 
 
 def test_the_check_has_nothing_to_say_of_the_defaults():
-    assert checks.check_tools(None) == []
+    assert checks.check_tools() == []
 
 
 def test_a_site_tool_stays_as_it_is():
