@@ -200,12 +200,12 @@ class AppCommand:
 app_data: list[AppData] = []
 
 
-def register_data(*tables: AppData) -> None:
-    """Hand tables of an app over to the core."""
-    for data in tables:
-        app_data.append(data)
-        APP_ACTIONS.update(data.owner_actions)
-        EXPLANATIONS.update(data.errors)
+def register_data(**values: Any) -> None:
+    """Hand a table of an app over to the core, as an AppData with these values."""
+    data = AppData(**values)
+    app_data.append(data)
+    APP_ACTIONS.update(data.owner_actions)
+    EXPLANATIONS.update(data.errors)
     message_deleted.connect(_forget_message)
 
 

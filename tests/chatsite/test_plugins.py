@@ -6,7 +6,6 @@ import pytest
 
 from chatsite import plugins
 from chatsite.features.importing.tables import exported_lists, exported_values
-from chatsite.plugins import AppData
 from chatsite.protocol.errors import EXPLANATIONS, explain_code
 from chatsite.review.models import list_staff_actions
 from memory import actions
@@ -27,14 +26,13 @@ def tables(monkeypatch):
     for names in (APP_ACTIONS, EXPLANATIONS):
         for word in ("stamp", "no_ink"):
             monkeypatch.setitem(names, word, "")
-    data = AppData(
+    plugins.register_data(
         forget=forget,
         owner_actions={"stamp": "stamped it"},
         staff_actions={"weigh": "weighed it"},
         errors={"no_ink": "The ink is used up."},
         sources={"paper": "Paper of %s"},
     )
-    plugins.register_data(data)
     return forgotten
 
 

@@ -43,23 +43,21 @@ class EndpointConfig(AppConfig):
         slots.register("run", demo.offer_demo_key)
         slots.register("account", parts.draw_keys_section)
         plugins.register_data(
-            plugins.AppData(
-                copy=conversation_hooks.copy_to_branch,
-                forget=conversation_hooks.forget_deleted,
-                find_sent_last=conversation_hooks.find_sent_last,
-                owner_actions={
-                    joining.JOIN: _("joined it to another one"),
-                    joining.SEPARATE: _("undid the joining"),
-                },
-                sources={"client": "%s"},
-            ),
-            plugins.AppData(
-                name="api_keys",
-                list_own=keys.describe_api_keys,
-                staff_actions={"key": _("read with a key")},
-                log_names={
-                    "list apikey": _("API keys (in a list)"),
-                    "key": _("API key"),
-                },
-            ),
+            copy=conversation_hooks.copy_to_branch,
+            forget=conversation_hooks.forget_deleted,
+            find_sent_last=conversation_hooks.find_sent_last,
+            owner_actions={
+                joining.JOIN: _("joined it to another one"),
+                joining.SEPARATE: _("undid the joining"),
+            },
+            sources={"client": "%s"},
+        )
+        plugins.register_data(
+            name="api_keys",
+            list_own=keys.describe_api_keys,
+            staff_actions={"key": _("read with a key")},
+            log_names={
+                "list apikey": _("API keys (in a list)"),
+                "key": _("API key"),
+            },
         )

@@ -18,9 +18,7 @@ class EvidenceConfig(AppConfig):
         slots.register("message.more", parts.draw_reply_link)
         slots.register("staff.links", "evidence/_staff_link.html")
         plugins.register_data(
-            plugins.AppData(
-                name="signing_keys",
-                staff_actions={views.ACTION: _("downloaded evidence")},
-                log_names={"evidence": _("evidence")},
-            )
+            name="signing_keys",
+            staff_actions={views.ACTION: _("downloaded evidence")},
+            log_names={"evidence": _("evidence")},
         )

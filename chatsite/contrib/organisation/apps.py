@@ -23,9 +23,7 @@ class OrganisationConfig(AppConfig):
             slots.register("login.ways", connections.draw_buttons)
             slots.register("account", connections.draw_connections)
             plugins.register_data(
-                plugins.AppData(
-                    name="connections", list_own=connections.list_connections
-                )
+                name="connections", list_own=connections.list_connections
             )
             if account_rechecks.is_wanted():
                 plugins.register_job(

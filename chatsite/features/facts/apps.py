@@ -26,16 +26,14 @@ class FactsConfig(AppConfig):
         link = slots.make_link("facts", _("What is remembered about you"))
         slots.register("user.menu", link)
         plugins.register_data(
-            plugins.AppData(
-                name="facts",
-                title=_("facts"),
-                row=export.FactRow,
-                read=export.read_exported_facts,
-                write=export.write_exported_facts,
-                texts=("text",),
-                forget=store.forget_facts,
-                list_own=services.describe_facts,
-                audit_rules=(audit.find_bad_facts,),
-                owner_actions=services.ACTIONS,
-            )
+            name="facts",
+            title=_("facts"),
+            row=export.FactRow,
+            read=export.read_exported_facts,
+            write=export.write_exported_facts,
+            texts=("text",),
+            forget=store.forget_facts,
+            list_own=services.describe_facts,
+            audit_rules=(audit.find_bad_facts,),
+            owner_actions=services.ACTIONS,
         )

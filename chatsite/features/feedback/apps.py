@@ -20,20 +20,18 @@ class FeedbackConfig(AppConfig):
         slots.register("inspector", parts.draw_inspected)
         plugins.register_source("feedback", staff.BAD_FEEDBACK)
         plugins.register_data(
-            plugins.AppData(
-                name="feedback",
-                title=_("feedback"),
-                row=export.FeedbackRow,
-                read=export.read_feedback,
-                write=export.write_feedback,
-                texts=models.Feedback.TEXTS,
-                describe=export.describe_feedback,
-                forget=services.forget_feedback,
-                audit_rules=(audit.find_misplaced_feedback,),
-                owner_actions={services.ACTION: _("gave feedback")},
-                log_names={
-                    "feedback": _("feedback"),
-                    "list feedback": _("beginnings of feedback (in a list)"),
-                },
-            )
+            name="feedback",
+            title=_("feedback"),
+            row=export.FeedbackRow,
+            read=export.read_feedback,
+            write=export.write_feedback,
+            texts=models.Feedback.TEXTS,
+            describe=export.describe_feedback,
+            forget=services.forget_feedback,
+            audit_rules=(audit.find_misplaced_feedback,),
+            owner_actions={services.ACTION: _("gave feedback")},
+            log_names={
+                "feedback": _("feedback"),
+                "list feedback": _("beginnings of feedback (in a list)"),
+            },
         )

@@ -28,10 +28,8 @@ class ImportingConfig(AppConfig):
         slots.register("account", parts.draw_data_section)
         slots.register("staff.actions", "importing/_staff_buttons.html")
         plugins.register_data(
-            plugins.AppData(
-                owner_actions={ACTION: _("imported it")},
-                staff_actions={for_staff.ACTION: _("exported")},
-                log_names={"export": _("export")},
-                sources=reading.SITES,
-            )
+            owner_actions={ACTION: _("imported it")},
+            staff_actions={for_staff.ACTION: _("exported")},
+            log_names={"export": _("export")},
+            sources=reading.SITES,
         )

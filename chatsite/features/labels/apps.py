@@ -19,16 +19,14 @@ class LabelsConfig(AppConfig):
         slots.add_static_file("labels/labels.css", "list-page")
         slots.add_static_file("labels/label-menus.css", "list menus")
         plugins.register_data(
-            plugins.AppData(
-                name="labels",
-                form=export.LabelNames,
-                read=export.read_names,
-                write=export.write_names,
-                copy=export.copy_labels,
-                list_own=services.list_names,
-                owner_actions={
-                    services.GIVEN: _("gave it a label"),
-                    services.TAKEN: _("took a label off it"),
-                },
-            )
+            name="labels",
+            form=export.LabelNames,
+            read=export.read_names,
+            write=export.write_names,
+            copy=export.copy_labels,
+            list_own=services.list_names,
+            owner_actions={
+                services.GIVEN: _("gave it a label"),
+                services.TAKEN: _("took a label off it"),
+            },
         )

@@ -18,11 +18,9 @@ class ReviewQueueConfig(AppConfig):
         plugins.register_source("turn", sources.TURNS)
         slots.register("inspector", parts.draw_inspected)
         plugins.register_data(
-            plugins.AppData(
-                staff_actions={"queue": _("worked on an item of the review queue")},
-                log_names={
-                    "queueitem": _("item of the review queue"),
-                    "list queueitem": _("beginnings of notes (in a list)"),
-                },
-            )
+            staff_actions={"queue": _("worked on an item of the review queue")},
+            log_names={
+                "queueitem": _("item of the review queue"),
+                "list queueitem": _("beginnings of notes (in a list)"),
+            },
         )

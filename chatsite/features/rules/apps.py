@@ -25,17 +25,15 @@ class RulesConfig(AppConfig):
         for name, make in forms.PREFERENCE_FIELDS.items():
             plugins.register_field("preferences", name, make)
         plugins.register_data(
-            plugins.AppData(
-                name="rules",
-                title=_("rules"),
-                row=export.RuleRow,
-                read=export.read_rules,
-                write=export.write_rules,
-                texts=models.Rule.TEXTS,
-                copy=export.copy_rules,
-                forget=store.forget_rules,
-                audit_rules=(audit.find_bad_rules, audit.find_missing_rules),
-                owner_actions=services.ACTIONS,
-                log_names={"rule": _("rule")},
-            )
+            name="rules",
+            title=_("rules"),
+            row=export.RuleRow,
+            read=export.read_rules,
+            write=export.write_rules,
+            texts=models.Rule.TEXTS,
+            copy=export.copy_rules,
+            forget=store.forget_rules,
+            audit_rules=(audit.find_bad_rules, audit.find_missing_rules),
+            owner_actions=services.ACTIONS,
+            log_names={"rule": _("rule")},
         )

@@ -26,15 +26,13 @@ class SharingConfig(AppConfig):
         slots.add_static_file("sharing/links.css", "dialog")
         slots.register("account", parts.draw_account_section)
         plugins.register_data(
-            plugins.AppData(
-                name="share_links",
-                list_own=services.describe_shares,
-                owner_actions={
-                    services.MADE: _("made a link"),
-                    services.REVOKED: _("revoked a link"),
-                },
-                staff_actions={"revoke": _("revoked a link")},
-                log_names={"share": _("share link")},
-                permissions={"moderators": ["sharing.revoke_links"]},
-            )
+            name="share_links",
+            list_own=services.describe_shares,
+            owner_actions={
+                services.MADE: _("made a link"),
+                services.REVOKED: _("revoked a link"),
+            },
+            staff_actions={"revoke": _("revoked a link")},
+            log_names={"share": _("share link")},
+            permissions={"moderators": ["sharing.revoke_links"]},
         )

@@ -23,6 +23,4 @@ class SigninConfig(AppConfig):
         )
         slots.register("login.below", parts.draw_forgotten)
         slots.register("account", parts.draw_email)
-        plugins.register_data(
-            plugins.AppData(name="mailed_links", list_own=link_actions.describe_links)
-        )
+        plugins.register_data(name="mailed_links", list_own=link_actions.describe_links)

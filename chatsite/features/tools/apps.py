@@ -42,31 +42,29 @@ class ToolsConfig(AppConfig):
         )
         plugins.register_job(late_results.expire_questions, due=consent.expired)
         plugins.register_data(
-            plugins.AppData(
-                name="tool_calls",
-                title=_("tool calls"),
-                row=export.ToolCallRow,
-                read=export.read_calls,
-                write=export.write_calls,
-                texts=("call_id", "name", "reason", "error"),
-                copy=export.copy_calls,
-                forget=ToolCall.forget_message,
-                audit_rules=audit.FINDERS,
-                log_names={
-                    "toolcall": _("tool call"),
-                    "list toolcall": _("tool calls (in a list)"),
-                },
-            ),
-            plugins.AppData(forget=late_results.forget),
-            plugins.AppData(
-                name="files",
-                title=_("files in results"),
-                row=export.ResultFileRow,
-                read=export.read_files,
-                write=export.write_files,
-                texts=("name", "title", "kind", "url", "data"),
-                describe=export.describe_sources,
-                copy=export.copy_files,
-                forget=result_files.forget,
-            ),
+            name="tool_calls",
+            title=_("tool calls"),
+            row=export.ToolCallRow,
+            read=export.read_calls,
+            write=export.write_calls,
+            texts=("call_id", "name", "reason", "error"),
+            copy=export.copy_calls,
+            forget=ToolCall.forget_message,
+            audit_rules=audit.FINDERS,
+            log_names={
+                "toolcall": _("tool call"),
+                "list toolcall": _("tool calls (in a list)"),
+            },
+        )
+        plugins.register_data(forget=late_results.forget)
+        plugins.register_data(
+            name="files",
+            title=_("files in results"),
+            row=export.ResultFileRow,
+            read=export.read_files,
+            write=export.write_files,
+            texts=("name", "title", "kind", "url", "data"),
+            describe=export.describe_sources,
+            copy=export.copy_files,
+            forget=result_files.forget,
         )

@@ -24,13 +24,11 @@ class TreeConfig(AppConfig):
         conversation_search.copies.append(listing.COPIES)
         post_delete.connect(services.clear_erased, sender=Conversation)
         plugins.register_data(
-            plugins.AppData(
-                name="branches",
-                title=_("branches"),
-                row=export.PartingRow,
-                read=export.read_parting,
-                write=export.write_parting,
-                forget=services.forget_copies,
-                audit_rules=(audit.find_unlisted,),
-            )
+            name="branches",
+            title=_("branches"),
+            row=export.PartingRow,
+            read=export.read_parting,
+            write=export.write_parting,
+            forget=services.forget_copies,
+            audit_rules=(audit.find_unlisted,),
         )

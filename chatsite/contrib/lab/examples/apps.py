@@ -20,35 +20,33 @@ class ExamplesConfig(AppConfig):
         slots.register("user.menu", slots.make_link("examples", _("Examples")))
         slots.register("inspector", parts.draw_inspected_examples)
         plugins.register_data(
-            plugins.AppData(
-                name="examples",
-                title=_("examples"),
-                row=exporting.ExampleRow,
-                read=exporting.read_marked,
-                write=exporting.write_marked,
-                texts=Example.TEXTS,
-                forget=services.forget_examples,
-                list_own=services.describe_own,
-                audit_rules=(audit.find_misplaced_examples,),
-                owner_actions={services.ACTION: _("marked a reply as an example")},
-                staff_actions={
-                    "example": _("marked as an example"),
-                    "export": _("exported"),
-                },
-                log_names={
-                    "example": _("example"),
-                    "list example": _("beginnings of examples (in a list)"),
-                },
-            ),
-            plugins.AppData(
-                spending=ExampleAnswer,
-                errors={
-                    answers.CANNOT_REBUILD: gettext_noop(
-                        "The request can't be rebuilt, so it was not sent."
-                    ),
-                    answers.TOO_MANY_SUMMARIES: gettext_noop(
-                        "This policy would have to summarise too much for one answer."
-                    ),
-                },
-            ),
+            name="examples",
+            title=_("examples"),
+            row=exporting.ExampleRow,
+            read=exporting.read_marked,
+            write=exporting.write_marked,
+            texts=Example.TEXTS,
+            forget=services.forget_examples,
+            list_own=services.describe_own,
+            audit_rules=(audit.find_misplaced_examples,),
+            owner_actions={services.ACTION: _("marked a reply as an example")},
+            staff_actions={
+                "example": _("marked as an example"),
+                "export": _("exported"),
+            },
+            log_names={
+                "example": _("example"),
+                "list example": _("beginnings of examples (in a list)"),
+            },
+        )
+        plugins.register_data(
+            spending=ExampleAnswer,
+            errors={
+                answers.CANNOT_REBUILD: gettext_noop(
+                    "The request can't be rebuilt, so it was not sent."
+                ),
+                answers.TOO_MANY_SUMMARIES: gettext_noop(
+                    "This policy would have to summarise too much for one answer."
+                ),
+            },
         )

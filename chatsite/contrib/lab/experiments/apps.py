@@ -20,14 +20,12 @@ class ExperimentsConfig(AppConfig):
         )
         slots.register("staff.links", "experiments/_link.html")
         plugins.register_data(
-            plugins.AppData(
-                forget=store.forget,
-                spending=Experiment,
-                staff_actions={"try": _("tried another policy")},
-                log_names={
-                    "experiment": _("experiment"),
-                    "trial": _("experiment"),  # as it was once called
-                    "sample": _("experiment over a sample"),
-                },
-            )
+            forget=store.forget,
+            spending=Experiment,
+            staff_actions={"try": _("tried another policy")},
+            log_names={
+                "experiment": _("experiment"),
+                "trial": _("experiment"),  # as it was once called
+                "sample": _("experiment over a sample"),
+            },
         )

@@ -29,18 +29,16 @@ class TrialsConfig(AppConfig):
         slots.add_static_file("trials/beside.css", "model")
         slots.register("next", parts.draw_next)
         plugins.register_data(
-            plugins.AppData(
-                name="trials",
-                title=_("trials"),
-                row=export.TrialRow,
-                read=export.read_trials,
-                write=export.write_trials,
-                texts=Trial.TEXTS,
-                forget=services.forget_trials,
-                audit_rules=(audit.find_misplaced_trials,),
-                owner_actions={
-                    services.USE_NEXT: _("sent one message differently"),
-                    services.FORGET_NEXT: _("sent the next message like all others"),
-                },
-            )
+            name="trials",
+            title=_("trials"),
+            row=export.TrialRow,
+            read=export.read_trials,
+            write=export.write_trials,
+            texts=Trial.TEXTS,
+            forget=services.forget_trials,
+            audit_rules=(audit.find_misplaced_trials,),
+            owner_actions={
+                services.USE_NEXT: _("sent one message differently"),
+                services.FORGET_NEXT: _("sent the next message like all others"),
+            },
         )

@@ -21,6 +21,4 @@ class BudgetsConfig(AppConfig):
         slots.register("user", parts.draw_warning)
         slots.register("account", parts.draw_budgets_section)
         REGISTRY.register(metrics.COLLECTOR)
-        plugins.register_data(
-            plugins.AppData(name="monthly_use", list_own=services.list_use)
-        )
+        plugins.register_data(name="monthly_use", list_own=services.list_use)

@@ -17,8 +17,6 @@ class SwitchesConfig(AppConfig):
         plugins.register_job(active_switches.read_when_due)
         plugins.register_guard("use", active_switches.is_off)
         plugins.register_data(
-            plugins.AppData(
-                staff_actions={"switch": _("switched off or on")},
-                log_names={"off": _("off:"), "on": _("on again:")},
-            )
+            staff_actions={"switch": _("switched off or on")},
+            log_names={"off": _("off:"), "on": _("on again:")},
         )
