@@ -3,7 +3,6 @@
 from asgiref.sync import async_to_sync
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from chatsite.accounts.access import Values, conversation_fragment, conversation_view
@@ -31,8 +30,8 @@ def switch_part(request: HttpRequest, conversation: Conversation) -> Values:
             conversation, request.POST.get("part", ""), on=bool(request.POST.get("on"))
         )
     except (ActionError, CommandError) as error:
-        return _refuse_switch(request, conversation, error)
-    _publish_change(conversation)
+        return answer_notice(request, conversation, Notice(str(error), is_error=True))
+    async_to_sync(events.publish_change)(conversation.pk)
     return draw_draft(request, conversation)
 
 
@@ -40,7 +39,7 @@ def switch_part(request: HttpRequest, conversation: Conversation) -> Values:
 def undo_switches(request: HttpRequest, conversation: Conversation) -> Values:
     """Send all parts again."""
     variations.switch_off(conversation, ())
-    _publish_change(conversation)
+    async_to_sync(events.publish_change)(conversation.pk)
     return draw_draft(request, conversation)
 
 
@@ -49,17 +48,14 @@ def keep_switches(request: HttpRequest, conversation: Conversation) -> HttpRespo
     """Leave out what is off from all requests that follow; hide messages that are."""
     off = variations.find_off(conversation)
     if not off:
-        return _refuse_switch(
-            request, conversation, ActionError(_("Nothing is switched off."))
-        )
+        refusal = Notice(_("Nothing is switched off."), is_error=True)
+        return answer_notice(request, conversation, refusal)
     # A message that can't be hidden stays off, as the other parts do.
     rest = tuple(key for key in off if not _hide_message(conversation, key))
     variations.switch_off(conversation, rest, stays=True)
-    _publish_change(conversation)
+    async_to_sync(events.publish_change)(conversation.pk)
     text = _("Kept for this conversation. What is off stays off until you turn it on.")
-    if request.htmx:
-        return answer_notice(request, conversation, Notice(text))
-    return redirect("conversation-detail", conversation.uuid)
+    return answer_notice(request, conversation, Notice(text))
 
 
 def _hide_message(conversation: Conversation, key: str) -> bool:
@@ -93,15 +89,3 @@ def switch(conversation: Conversation, key: str, *, on: bool) -> None:
         words = _("%(limit)s parts are off already. Turn some on first.")
         raise ActionError(words % {"limit": MOST_OFF})
     variations.switch_off(conversation, tuple(off))
-
-
-def _refuse_switch(
-    request: HttpRequest, conversation: Conversation, error: Exception
-) -> HttpResponse:
-    if request.htmx:
-        return answer_notice(request, conversation, Notice(str(error), is_error=True))
-    return HttpResponse(str(error), status=409, content_type="text/plain")
-
-
-def _publish_change(conversation: Conversation) -> None:
-    async_to_sync(events.publish_event)(conversation.pk, events.Memory(None, "changed"))

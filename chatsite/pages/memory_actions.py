@@ -95,12 +95,8 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
         except CommandError as error:
             return _refuse_action(request, conversation, error)
         else:
-            _publish_event(conversation, events.Memory(None, "changed"))
-        if request.htmx:
-            return answer_notice(request, conversation, notice)
-        if notice.is_error:
-            return HttpResponse(notice.text, status=409, content_type="text/plain")
-        return redirect("conversation-detail", conversation.uuid)
+            async_to_sync(events.publish_change)(conversation.pk)
+        return answer_notice(request, conversation, notice)
 
     return acted
 
@@ -136,7 +132,14 @@ def _ask_about_edited(
 def answer_notice(
     request: HttpRequest, conversation: Conversation, notice: Notice
 ) -> HttpResponse:
-    """Render the notice for htmx, whatever the target of its request is."""
+    """Render the notice for htmx, whatever the target of its request is.
+
+    Others get an error as plain text, or are led to the conversation.
+    """
+    if not request.htmx and notice.is_error:
+        return HttpResponse(notice.text, status=409, content_type="text/plain")
+    if not request.htmx:
+        return redirect("conversation-detail", conversation.uuid)
     values = {"conversation": conversation, "notice": notice}
     shown = render(request, "chat/_notice.html", values)
     if request.htmx.target == "notice":
@@ -144,10 +147,6 @@ def answer_notice(
         # pressed on, which may be out of the page: its message has been drawn again.
         return shown
     return reswap(retarget(shown, "#notice"), "innerHTML")
-
-
-def _publish_event(conversation: Conversation, event: events.Event) -> None:
-    async_to_sync(events.publish_event)(conversation.pk, event)
 
 
 def address_of(conversation: Conversation, view: str, **kwargs: Any) -> str:
@@ -442,10 +441,8 @@ def post_policy(request: HttpRequest, conversation: Conversation) -> HttpRespons
             form = form.seen_again(conversation, str(error))
         else:
             conversation.changes.create(action=Action.POLICY)
-            _publish_event(conversation, events.Memory(None, "changed"))
-            if request.htmx:
-                return answer_notice(request, conversation, notice)
-            return redirect("conversation-detail", conversation.uuid)
+            async_to_sync(events.publish_change)(conversation.pk)
+            return answer_notice(request, conversation, notice)
     values = {"conversation": conversation, "policy_form": form}
     # htmx swaps in nothing that came with an error.
     status = 200 if request.htmx else 422

@@ -158,8 +158,9 @@ def summaries_json(request: HttpRequest, conversation: Conversation) -> HttpResp
     )
 
 
-def respond_with_json(value: dict[str, Any]) -> JsonResponse:
-    return JsonResponse(value, json_dumps_params={"ensure_ascii": False})
+def respond_with_json(value: dict[str, Any], status: int = 200) -> JsonResponse:
+    options = {"ensure_ascii": False}
+    return JsonResponse(value, json_dumps_params=options, status=status)
 
 
 def respond_with_file(

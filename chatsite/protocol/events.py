@@ -323,6 +323,11 @@ async def publish_event(conversation_id: int, event: Event) -> bool:
     return await offer_event(conversation_id, event) is not None
 
 
+async def publish_change(conversation_id: int) -> None:
+    """Let every open page of the conversation draw its right pane again."""
+    await publish_event(conversation_id, Memory(None, "changed"))
+
+
 async def publish_to_user(user_id: int, event: Event) -> None:
     """Send the event to every socket of the user, whatever conversation it is of."""
     group = group_of_user(user_id)

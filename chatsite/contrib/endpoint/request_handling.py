@@ -336,9 +336,9 @@ async def send_nothing_less(*_: object) -> None:
 async def publish_request(stored: StoredRequest) -> None:
     pk, turn = stored.conversation.pk, stored.claim.row_id
     if stored.is_changed:
-        await events.publish_event(pk, events.Memory(None, "changed"))
+        await events.publish_change(pk)
     if stored.beside:
-        await events.publish_event(stored.beside, events.Memory(None, "changed"))
+        await events.publish_change(stored.beside)
     await events.publish_event(pk, events.State(turn, Turn.State.RUNNING))
     if stored.title:
         await events.publish_event(pk, events.Title(stored.title))

@@ -39,11 +39,7 @@ def post_feedback(
     try:
         before, now = services.give_feedback(conversation, seq, verdict, comment)
     except (ActionError, TextError) as error:
-        if request.htmx:
-            return answer_notice(
-                request, conversation, Notice(str(error), is_error=True)
-            )
-        return HttpResponse(str(error), status=409, content_type="text/plain")
+        return answer_notice(request, conversation, Notice(str(error), is_error=True))
     if now.verdict != before.verdict:
         turns = conversation.turns.filter(user_message__seq__lt=seq).order_by("-id")
         turn_id = turns.values_list("pk", flat=True).first() or 0

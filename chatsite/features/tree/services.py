@@ -206,14 +206,10 @@ def forget_copies(
     try:
         for message in left.order_by("conversation"):
             commands.delete_message(message.conversation, seq, edited=edited)
-            transaction.on_commit(partial(_redraw_pages, message.conversation_id))
+            redraw = async_to_sync(events.publish_change)
+            transaction.on_commit(partial(redraw, message.conversation_id))
     finally:
         _is_forgetting.reset(token)
-
-
-def _redraw_pages(conversation_id: int) -> None:
-    event = events.Memory(None, "changed")
-    async_to_sync(events.publish_event)(conversation_id, event)
 
 
 def clear_erased(instance: Conversation, **_: Any) -> None:

@@ -152,7 +152,7 @@ def _lock_seen(conversation: Conversation, seen: State | None) -> Conversation:
 
 
 def _refresh_open_pages(conversation: Conversation) -> None:
-    async_to_sync(events.publish_event)(conversation.pk, events.Memory(None, "changed"))
+    async_to_sync(events.publish_change)(conversation.pk)
     async_to_sync(runner.compact_soon)(conversation.pk)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -12,11 +13,11 @@ from django.utils.translation import gettext as _
 from chatsite.accounts.access import conversation_view
 from chatsite.llm.pricing import has_prices
 from chatsite.pages.views import respond_with_json
+from chatsite.protocol import events
 from memory import transcript
 from memory.models import Conversation
 from memory.models.change import Change
 
-from ..pages import redraw
 from ..stored_requests import UNREADABLE
 from . import presenter, turns
 from .forms import RepliesForm
@@ -80,9 +81,7 @@ def comparison_json(request: HttpRequest, conversation: Conversation) -> HttpRes
     try:
         compared = compare_replies(conversation, request.GET)
     except ComparisonError as error:
-        response = respond_with_json({"detail": str(error)})
-        response.status_code = 404
-        return response
+        return respond_with_json({"detail": str(error)}, status=404)
     return respond_with_json(
         presenter.comparison_to_json(presenter.present_figures(compared))
     )
@@ -136,7 +135,7 @@ def change_offered(request: HttpRequest, conversation: Conversation) -> HttpResp
             conversation, names, answers_late=conversation.answers_late
         )
         conversation.changes.create(action=Change.Action.TOOLS)
-        redraw(conversation)
+        async_to_sync(events.publish_change)(conversation.pk)
     query = urlencode([("off", name) for name in off])
     address = reverse("conversation-costs", args=[conversation.uuid])
     return redirect(f"{address}?{query}" if query else address)

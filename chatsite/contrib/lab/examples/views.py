@@ -29,7 +29,6 @@ from chatsite.protocol.errors import CommandError
 from memory.models import Conversation
 from memory.transcript import ActionError, TextError
 
-from ..pages import refuse
 from . import answers, exporting, presenter, services
 from .forms import AnswerForm, ExportForm
 from .models import Example
@@ -69,7 +68,7 @@ def post_example(
         else:
             services.unmark_example(conversation, seq, request.user)
     except (ActionError, TextError) as error:
-        return refuse(request, conversation, error)
+        return answer_notice(request, conversation, Notice(str(error), is_error=True))
     if not request.htmx:
         return redirect("examples")
     done = _("Reply #%(seq)s is an example.") if label else _("#%(seq)s is no example.")

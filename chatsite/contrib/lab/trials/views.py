@@ -12,13 +12,13 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite.accounts.access import Values, conversation_fragment, conversation_view
 from chatsite.pages.list_views import retry_later
-from chatsite.pages.memory_actions import Notice
+from chatsite.pages.memory_actions import Notice, answer_notice
 from chatsite.pages.views import respond_with_json
+from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from memory.models import Conversation, Message
 from memory.transcript import ActionError, TextError
 
-from ..pages import refuse, say_changed
 from . import job, parts, services, store
 from .forms import TrialForm
 from .models import Trial
@@ -83,11 +83,8 @@ def post_trial(
         values = _open_dialog(conversation, seq, form, error)
         return render(request, "trials/dialog.html", values)
     if trial:
-        response = respond_with_json(parts.trial_to_json(trial))
-        response.status_code = 201
-        return response
-    response = respond_with_json({"detail": error})
-    response.status_code = 409
+        return respond_with_json(parts.trial_to_json(trial), status=201)
+    response = respond_with_json({"detail": error}, status=409)
     is_limit = isinstance(refusal, CommandError) and refusal.retry_after is not None
     return retry_later(response, refusal) if is_limit else response
 
@@ -103,12 +100,10 @@ def post_ask(
     try:
         trial = services.ask_again(conversation, seq)
     except Refused as error:
-        return refuse(request, conversation, error)
+        return answer_notice(request, conversation, Notice(str(error), is_error=True))
     async_to_sync(job.start_trials)()
     if not request.htmx:
-        response = respond_with_json(parts.trial_to_json(trial))
-        response.status_code = 201
-        return response
+        return respond_with_json(parts.trial_to_json(trial), status=201)
     values = {"conversation": conversation, "shown": parts.show_trial(trial)}
     values["reply"] = trial.message
     return render(request, "trials/_beside.html", values)
@@ -154,10 +149,11 @@ def post_next(
     try:
         services.use_next(conversation, _get_trial(conversation, trial))
     except Refused as error:
-        return refuse(request, conversation, error)
+        return answer_notice(request, conversation, Notice(str(error), is_error=True))
     undo = reverse("trial-next-forget", args=[conversation.uuid])
     text = _("The next message is sent like this trial, and only that one.")
-    return say_changed(request, conversation, Notice(text, undo))
+    async_to_sync(events.publish_change)(conversation.pk)
+    return answer_notice(request, conversation, Notice(text, undo))
 
 
 @conversation_view("POST")
@@ -165,7 +161,8 @@ def forget_next(request: HttpRequest, conversation: Conversation) -> HttpRespons
     """Have the next message sent like all others again."""
     services.forget_next(conversation)
     text = _("The next message is sent like all others.")
-    return say_changed(request, conversation, Notice(text))
+    async_to_sync(events.publish_change)(conversation.pk)
+    return answer_notice(request, conversation, Notice(text))
 
 
 @conversation_view("POST")
@@ -176,6 +173,6 @@ def post_reply(
     try:
         made = services.make_reply(conversation, _get_trial(conversation, trial))
     except Refused as error:
-        return refuse(request, conversation, error)
+        return answer_notice(request, conversation, Notice(str(error), is_error=True))
     address = reverse("conversation-detail", args=[made.uuid])
     return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
