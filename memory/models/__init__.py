@@ -16,6 +16,7 @@ from .message import (
     read_langchain,
     replace_columns,
 )
+from .private_row import PrivateRow
 from .summary import Summary
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Conversation",
     "Message",
     "ModelCall",
+    "PrivateRow",
     "Prompt",
     "RecallEntry",
     "Summary",

@@ -2,8 +2,10 @@
 
 from django.db import models
 
+from .private_row import PrivateRow
 
-class AgentThread(models.Model):
+
+class AgentThread(PrivateRow):
     """The memory of one thread, as `memory.agents.stores.ThreadMemory` dumps it.
 
     It has summaries of messages that are kept elsewhere, so nothing of the site refers
@@ -14,10 +16,3 @@ class AgentThread(models.Model):
     version = models.PositiveIntegerField()
     memory = models.JSONField()
     updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        # Never the key: without a thread id it is a digest of what someone wrote.
-        return f"AgentThread {self.pk}"

@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memory.models import Conversation, Message, ModelCall
+from memory.models import Conversation, Message, ModelCall, PrivateRow
 
 
 class ApiKey(models.Model):
@@ -74,7 +74,7 @@ class ApiKey(models.Model):
         return self.gateway_user or self.owner
 
 
-class ClientConversation(models.Model):
+class ClientConversation(PrivateRow):
     """The client data of a conversation: its client, length and relations."""
 
     conversation = models.OneToOneField(
@@ -111,9 +111,6 @@ class ClientConversation(models.Model):
     class Meta:
         default_permissions = ()
         indexes = [models.Index(fields=["client"], name="of_client")]
-
-    def __str__(self) -> str:
-        return f"ClientConversation {self.pk}"
 
     @property
     def is_agent(self) -> bool:
@@ -168,7 +165,7 @@ class ClientConversation(models.Model):
         return last, seqs
 
 
-class ClientMessage(models.Model):
+class ClientMessage(PrivateRow):
     """The hashes of a message, with which the next request is compared."""
 
     conversation = models.ForeignKey(
@@ -204,11 +201,8 @@ class ClientMessage(models.Model):
             models.Index(fields=["owner", "digest"], name="client_message_digest"),
         ]
 
-    def __str__(self) -> str:
-        return f"ClientMessage {self.pk}"
 
-
-class BodyPiece(models.Model):
+class BodyPiece(PrivateRow):
     """A part of bodies of a conversation, as it was sent, stored once.
 
     It has no text of the transcript, but the place where that was.
@@ -248,11 +242,8 @@ class BodyPiece(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"BodyPiece {self.pk}"
 
-
-class ClientRequest(models.Model):
+class ClientRequest(PrivateRow):
     """The client data of a request.
 
     The key it came with, and why it continues its conversation.
@@ -298,11 +289,8 @@ class ClientRequest(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"ClientRequest {self.pk}"
 
-
-class ProviderSummary(models.Model):
+class ProviderSummary(PrivateRow):
     """A provider's own summary of a conversation, as its client was sent it."""
 
     # Columns that can quote the conversation.
@@ -326,23 +314,11 @@ class ProviderSummary(models.Model):
     tokens = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    class Meta:
-        default_permissions = ()
 
-    def __str__(self) -> str:
-        return f"ProviderSummary {self.pk}"
-
-
-class ProviderErasure(models.Model):
+class ProviderErasure(PrivateRow):
     """A reply that was erased here and that its provider is still asked to delete."""
 
     response_id = models.CharField(max_length=300)
     model = models.CharField(max_length=100)
     tries = models.PositiveSmallIntegerField(default=0)
     due_at = models.DateTimeField(db_default=Now(), db_index=True)
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"ProviderErasure {self.pk}"

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from memory.models import Conversation, Message
+from memory.models import Conversation, Message, PrivateRow
 
 
 class Upload(models.Model):
@@ -46,7 +46,7 @@ class Upload(models.Model):
         return f"Upload {str(self.id)[:8]}"
 
 
-class ImageFile(models.Model):
+class ImageFile(PrivateRow):
     """The bytes of an image as models get it, and of a small copy for the page.
 
     The message describes the image and has its hash.
@@ -71,9 +71,6 @@ class ImageFile(models.Model):
                 fields=["message", "file_id"], name="image_file_of_message"
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"ImageFile {self.pk}"
 
 
 class LongFile(models.Model):
@@ -101,7 +98,7 @@ class LongFile(models.Model):
         return f"LongFile {str(self.id)[:8]}"
 
 
-class LongFileUse(models.Model):
+class LongFileUse(PrivateRow):
     """A message that has a long file, which copies of the message have, too."""
 
     conversation = models.ForeignKey(
@@ -118,11 +115,8 @@ class LongFileUse(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"LongFileUse {self.pk}"
 
-
-class FilePassage(models.Model):
+class FilePassage(PrivateRow):
     """A passage of a long file, numbered from 1, with its terms for the index.
 
     All passages together are the text. A migration creates the database's own text
@@ -145,6 +139,3 @@ class FilePassage(models.Model):
                 fields=["file", "number"], name="file_passage_number"
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"FilePassage {self.pk}"

@@ -4,8 +4,10 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import models
 
+from memory.models import PrivateRow
 
-class Device(models.Model):
+
+class Device(PrivateRow):
     """A browser in which a user is logged in, as long as its session exists.
 
     Of the user agent only the browser's name and system are stored, and no address.
@@ -24,9 +26,3 @@ class Device(models.Model):
     logged_in_at = models.DateTimeField(auto_now_add=True)
     # Written at most once an hour.
     last_seen_at = models.DateTimeField()
-
-    class Meta:
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"Device {self.pk}"

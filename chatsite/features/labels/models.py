@@ -3,10 +3,10 @@
 from django.conf import settings
 from django.db import models
 
-from memory.models import Conversation
+from memory.models import Conversation, PrivateRow
 
 
-class Label(models.Model):
+class Label(PrivateRow):
     """A name that a user gives to any number of their conversations."""
 
     MAX_CHARS = 40
@@ -30,7 +30,3 @@ class Label(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["owner", "key"], name="label_name_unique"),
         ]
-
-    def __str__(self) -> str:
-        # Never its name, which is private: this goes into logs and lists.
-        return f"Label {self.pk}"

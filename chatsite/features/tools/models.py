@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.turns.models import Turn
-from memory.models import Conversation, Message
+from memory.models import Conversation, Message, PrivateRow
 
 # The beginning of web addresses: no others are links.
 ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
@@ -183,7 +183,7 @@ class ToolCall(models.Model):
         return (self.finished_at - self.started_at) // timedelta(milliseconds=1)
 
 
-class ResultFile(models.Model):
+class ResultFile(PrivateRow):
     """A file or an address in the result of a call, for users.
 
     The model has a note of it in the text, and it is deleted with that text. Without
@@ -214,7 +214,3 @@ class ResultFile(models.Model):
                 fields=["message", "place"], name="result_file_place"
             ),
         ]
-
-    def __str__(self) -> str:
-        # Never the name, which a tool chose.
-        return f"ResultFile {self.pk}"

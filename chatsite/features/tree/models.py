@@ -5,10 +5,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from memory.models import Conversation
+from memory.models import Conversation, PrivateRow
 
 
-class Branch(models.Model):
+class Branch(PrivateRow):
     """A conversation that is shown as one with others, which begin as it does."""
 
     owner = models.ForeignKey(
@@ -43,6 +43,3 @@ class Branch(models.Model):
                 name="branch_client_id_unique",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"Branch {self.pk}"

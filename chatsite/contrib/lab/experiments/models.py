@@ -7,10 +7,10 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.turns.models import lease_duration
 from memory.leases import Lease
-from memory.models import Conversation
+from memory.models import Conversation, PrivateRow
 
 
-class Sample(models.Model):
+class Sample(PrivateRow):
     """Several conversations, drawn by a seed, each played through the same policies."""
 
     user = models.ForeignKey(
@@ -34,9 +34,6 @@ class Sample(models.Model):
         default_permissions = ()
         verbose_name = _("experiment over a sample")
         verbose_name_plural = _("experiments over samples")
-
-    def __str__(self) -> str:
-        return f"Sample {self.pk}"
 
 
 class Experiment(models.Model):
