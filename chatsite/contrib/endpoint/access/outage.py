@@ -70,10 +70,10 @@ def admit_forwarding(key: ApiKey, request: ParsedRequest) -> None:
     if budget and _forwarded[today, "user", key.owner_id] >= budget:
         detail = "As much as you have for a day was forwarded while nothing is kept."
         raise ApiError(429, "quota", detail, retry_after=RETRY_SECONDS)
-    _count(key, request.tokens)
+    _count_forwarded(key, request.tokens)
 
 
-def _count(key: ApiKey, tokens: int) -> None:
+def _count_forwarded(key: ApiKey, tokens: int) -> None:
     today = timezone.localdate()
     _forwarded[today, "key", key.pk] += tokens
     _forwarded[today, "user", key.owner_id] += tokens
@@ -85,7 +85,7 @@ async def _count_chunks(
     """Yield the chunks and count them, with the JSON around the text."""
     async with aclosing(chunks) as open_chunks:
         async for chunk in open_chunks:
-            _count(key, -(-len(chunk) // 4))
+            _count_forwarded(key, -(-len(chunk) // 4))
             yield chunk
 
 

@@ -95,10 +95,10 @@ def list_requests(conversation: Conversation, before: int | None) -> list[Reques
         rows = rows.filter(pk__lt=before)
     columns = ("pk", "call__message__seq", "call__created_at", "call__model")
     values = rows.order_by("-pk").values_list(*columns, "key__name", "lineage", "why")
-    return [_make_row(*each) for each in values[: MAX_REQUESTS + 1]]
+    return [_make_request_row(*each) for each in values[: MAX_REQUESTS + 1]]
 
 
-def _make_row(
+def _make_request_row(
     pk: int,
     seq: int | None,
     at: datetime,
@@ -133,7 +133,7 @@ def explain_request(conversation: Conversation, row: RequestRow) -> Explanation 
         row,
         _compare_instructions(before, call) if before else [],
         list_changed(call),
-        _list_forgotten(call, row.seq),
+        _list_unsent(call, row.seq),
         find_cache_miss(call),
         find_mismatch(call.of_client.report),
         count_changed_blocks(call),
@@ -144,7 +144,7 @@ def explain_request(conversation: Conversation, row: RequestRow) -> Explanation 
 def _compare_instructions(before: ModelCall, call: ModelCall) -> list[DiffPiece]:
     if before.refs["system"] == call.refs["system"]:
         return []
-    return _compare(*map(_read_instructions, (before, call)))
+    return _compare_texts(*map(_read_instructions, (before, call)))
 
 
 def _read_instructions(call: ModelCall) -> str:
@@ -154,14 +154,14 @@ def _read_instructions(call: ModelCall) -> str:
 
 def list_changed(call: ModelCall) -> list[ChangedMessage]:
     changed = [*read_changed_texts(call).items()][-MAX_CHANGED:]
-    return [ChangedMessage(seq, _compare(*texts)) for seq, texts in changed]
+    return [ChangedMessage(seq, _compare_texts(*texts)) for seq, texts in changed]
 
 
-def _compare(old: str, new: str) -> list[DiffPiece]:
+def _compare_texts(old: str, new: str) -> list[DiffPiece]:
     return diff_words(old[:MAX_CHARS], new[:MAX_CHARS])
 
 
-def _list_forgotten(call: ModelCall, seq: int | None) -> Ranges:
+def _list_unsent(call: ModelCall, seq: int | None) -> Ranges:
     if NAMED in call.of_client.why:
         return []
     sent = list_sent_spans(call.refs)

@@ -21,7 +21,7 @@ def draw_why_item(conversation: Conversation, message: ShownMessage) -> str:
     is_asked = message.role == "assistant" and message.has_request
     if not is_asked or not is_of_client(conversation):
         return ""
-    return _draw_link(conversation, message.seq, "item")
+    return _draw_why_link(conversation, message.seq, "item")
 
 
 def draw_beside_sent(conversation: Conversation, seq: int) -> str:
@@ -34,7 +34,7 @@ def draw_beside_sent(conversation: Conversation, seq: int) -> str:
     lineage = rows.order_by("-pk").values_list("lineage", flat=True).first()
     if lineage is None:
         return ""
-    words, link = LINEAGES.get(lineage, lineage), _draw_link(conversation, seq, "")
+    words, link = LINEAGES.get(lineage, lineage), _draw_why_link(conversation, seq, "")
     drawn = format_html(" · {} · {}", words, link)
     summaries = conversation.provider_summaries.filter(last_seq__lt=seq)
     if summaries.exists():
@@ -42,7 +42,7 @@ def draw_beside_sent(conversation: Conversation, seq: int) -> str:
     return drawn
 
 
-def _draw_link(conversation: Conversation, reply: int, style: str) -> str:
+def _draw_why_link(conversation: Conversation, reply: int, style: str) -> str:
     url = reverse("endpoint-why", args=[conversation.uuid])
     return format_html(LINK, style, url, reply, _("Which conversation, and why"))
 

@@ -116,10 +116,10 @@ def keep_forms(
 def list_summaries(conversation: Conversation) -> list[ShownSummary]:
     """Return the last summaries of the conversation, newest first, each checked."""
     rows = conversation.provider_summaries.order_by("-pk")[:MAX_SHOWN]
-    return [_check(row) for row in rows]
+    return [_check_summary(row) for row in rows]
 
 
-def _check(row: ProviderSummary) -> ShownSummary:
+def _check_summary(row: ProviderSummary) -> ShownSummary:
     text = read_text(row.block)
     shown = ShownSummary(row, text, [], [])
     if not text or shown.is_too_long:
