@@ -28,8 +28,12 @@ NEEDED_MARKS = ("missing", "must be", "must contain", "required", "passed back",
 REFUSED_MARKS = (
     *("not support", "unsupported", "unrecognized", "unknown", "unexpected"),
     *("not permitted", "not allowed", "invalid", "not valid", "corrupted"),
+    "not be verified",
 )
-REASONING_MARKS = ("reasoning_content", "reasoning_details", "extra_content")
+REASONING_MARKS = (
+    *("reasoning_content", "reasoning_details", "extra_content"),
+    *("encrypted content", "encrypted_content"),
+)
 SIGNATURE_MARKS = ("thought_signature", "thought signature", "thoughtsignature")
 # What is said of calls and results among the messages.
 CALL_MARKS = (

@@ -141,10 +141,15 @@ class ObjectStream(openai.AsyncStream[object]):
             return batch, error
         return batch, False
 
+    def read_event(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return an event in the form of chat completions."""
+        return value
+
     def _decode(self, data: str) -> dict[str, Any]:
         value = json.loads(data)
         if not isinstance(value, dict):
             raise ValueError("an event is not an object")
+        value = self.read_event(value)
         if error := value.get("error"):
             words = error.get("message") if isinstance(error, dict) else None
             words = words if isinstance(words, str) else ""

@@ -4,6 +4,7 @@ Windows are those of LangChain's profiles, and ends those of the SDKs; tests com
 them with what is installed. A price is of a million tokens.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -14,6 +15,10 @@ from .provider_file import Prices
 # Small, and without a date of its end. By LangChain's profile it takes tools and a
 # temperature, and reasons only if it is asked to, so that a reply begins at once.
 DEFAULT_MODEL = "gpt-5.4-mini"
+
+
+# OpenAI's models that only its Responses API has, as langchain-openai knows them.
+RESPONSES_ONLY = re.compile(r"gpt-5(\.[245])?-pro|gpt-5\.6-sol|.*codex|o[13]-pro")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Importing this takes a second, so a site with the demo model does without.
 import math
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 import openai
@@ -41,6 +41,9 @@ class OpenAIChat(ChatOpenAI):
     It tolerates fields of a wrong type. The methods with an underscore are those that
     LangChain's own packages for other providers override.
     """
+
+    api_path: ClassVar[str] = "/chat/completions"
+    events: ClassVar[type[ObjectStream]] = ObjectStream
 
     async def deltas(
         self, messages: list[BaseMessage], **options: Any
@@ -235,8 +238,8 @@ def _read_count(value: object) -> int:
 class Completions:
     """The part of openai's client that LangChain uses, with chunks as plain objects."""
 
-    def __init__(self, client: openai.AsyncOpenAI) -> None:
-        self._client = client
+    def __init__(self, client: openai.AsyncOpenAI, kind: type[OpenAIChat]) -> None:
+        self._client, self._kind = client, kind
 
     async def create(
         self,
@@ -250,17 +253,23 @@ class Completions:
         if on_body:
             on_body(body, sent)
         return await self._client.post(
-            "/chat/completions",
+            self._kind.api_path,
             content=sent,
             options={"headers": {"Content-Type": "application/json"}},
             cast_to=object,
             stream=True,
-            stream_cls=ObjectStream,
+            stream_cls=self._kind.events,
         )
 
 
 def make_openai_chat(
-    name: str, *, key: str, base_url: str, connect_timeout: float, **client: Any
+    name: str,
+    *,
+    key: str,
+    base_url: str,
+    connect_timeout: float,
+    kind: type[OpenAIChat] = OpenAIChat,
+    **client: Any,
 ) -> OpenAIChat:
     """Return a model whose only deadline is for the connection.
 
@@ -272,7 +281,7 @@ def make_openai_chat(
     address = httpx2.URL(base_url)
     name_and_password = (address.username, address.password)
     auth = httpx2.BasicAuth(*name_and_password) if any(name_and_password) else None
-    model = OpenAIChat(
+    model = kind(
         model=name,
         api_key=key,
         base_url=str(address.copy_with(userinfo=b"")) or None,
@@ -285,8 +294,9 @@ def make_openai_chat(
         max_retries=0,
         # LangChain switches it off when there is a base URL.
         stream_usage=True,
+        # Its own form of them can't be rebuilt.
         use_responses_api=False,
         **client,
     )
-    model.async_client = Completions(model.root_async_client)
+    model.async_client = Completions(model.root_async_client, kind)
     return model

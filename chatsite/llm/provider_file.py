@@ -159,6 +159,8 @@ class Model(ProviderTable):
         pattern=r"^(\w+:\S+|\w+(\.\w+)+:\w+)?$",
         description=LANGCHAIN_ALLOWED,
     )
+    # None: only OpenAI's models that have no chat completions.
+    use_responses_api: bool | None = Field(default=None, description=FLAG_ALLOWED)
     images: bool | None = Field(default=None, description=FLAG_ALLOWED)
     prices: Prices = Field(default=Prices(), description=PRICES_ALLOWED)
     # Before those of its provider.

@@ -235,6 +235,14 @@ def _is_openai(name: str) -> bool:
     return provider is not None and provider.is_openai
 
 
+def uses_responses_api(name: str) -> bool:
+    """Return True if the model is asked through OpenAI's Responses API."""
+    told = find_model(name).use_responses_api
+    if told is None:
+        return _is_openai(name) and bool(known_models.RESPONSES_ONLY.match(name))
+    return told
+
+
 def cache_options(name: str, key: str) -> dict[str, str]:
     """Return arguments that let OpenAI find its prompt cache for conversation `key`.
 
@@ -263,6 +271,10 @@ def sampling_options(
     options: dict[str, Any] = {}
     for each in set_for:
         options |= each.model_dump(exclude_none=True)
+    if uses_responses_api(name):
+        effort = options.pop("reasoning_effort", None)
+        told = {"effort": effort} if effort else {}
+        options["reasoning"] = {**told, "summary": "auto"}
     if temperature is not None:
         options["temperature"] = temperature
     if max_tokens:
@@ -354,11 +366,17 @@ def _make_model(name: str) -> "ChatModel":
         return chat_model.make_langchain_chat(name, provider, asked)
     from . import openai_chat
 
+    kind = openai_chat.OpenAIChat
+    if uses_responses_api(name):
+        from .langchain import responses_chat
+
+        kind = responses_chat.ResponsesChat
     return openai_chat.make_openai_chat(
         servers.find_model_id(name, provider),
         key=provider.secret or PLACEHOLDER_KEY,
         base_url=provider.base_url,
         connect_timeout=CONNECT_TIMEOUT,
+        kind=kind,
         default_headers=provider.sent_headers,
         default_query=provider.sent_query,
     )

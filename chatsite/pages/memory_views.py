@@ -238,9 +238,13 @@ def show_snapshot(request: HttpRequest, conversation: Conversation) -> Values:
 
 @conversation_fragment("chat/_request_json.html")
 def show_raw(request: HttpRequest, conversation: Conversation) -> Values:
-    """Show the `messages` and `tools` of a past reply's request, or of the next."""
+    """Show the `messages` and `tools` of a past reply's request, or of the next.
+
+    Of the Responses API its `input` instead, as it leaves.
+    """
     found = find_context(request, conversation)
-    shown = without_bytes(found["messages"])
-    if found["tools"]:
-        shown = {"tools": found["tools"], "messages": shown}
+    name = "input" if "input" in found else "messages"
+    shown = without_bytes(found[name])
+    if found["tools"] or name == "input":
+        shown = {"tools": found["tools"], name: shown}
     return {"text": json.dumps(shown, ensure_ascii=False, indent=2)}

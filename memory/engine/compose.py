@@ -466,7 +466,7 @@ def pick_fields(body: Mapping[str, Any], model: str) -> dict[str, Any]:
 
     `model` is the name on this site, which the model's server can know by another.
     """
-    own = {"messages", "tools", *(["model"] if body["model"] == model else ())}
+    own = {"messages", "input", "tools", *(["model"] if body["model"] == model else ())}
     return {n: body[n] for n in body.keys() - own}
 
 

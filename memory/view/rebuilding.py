@@ -27,7 +27,7 @@ from memory.engine.compose import (
 )
 from memory.engine.search import excerpts
 from memory.engine.tokens import Parts, count_parts, count_text, share_out
-from memory.engine.tools import fitting
+from memory.engine.tools import fitting, response_items
 from memory.files import passage_source
 from memory.images import image_source
 from memory.models import (
@@ -327,13 +327,15 @@ def is_sent(call: ModelCall, built: RequestContext) -> bool:
     """Return whether a rebuilt request has the hash of its call, and of its body."""
     if built.sha256 != call.sha256 or not call.body_sha256:
         return built.sha256 == call.sha256
-    return digest_body(make_body(call, built)) == call.body_sha256
+    return digest_body(make_sent_body(call, built)) == call.body_sha256
 
 
-def make_body(call: ModelCall, built: RequestContext) -> dict[str, Any]:
+def make_sent_body(call: ModelCall, built: RequestContext) -> dict[str, Any]:
     """Return the body of a recorded request that was composed here."""
     body = {"model": call.model, **call.body_fields, "messages": built.wire}
-    return body | ({"tools": built.tools} if built.tools else {})
+    body |= {"tools": built.tools} if built.tools else {}
+    is_converted = response_items.has_items(call.body_fields)
+    return response_items.convert_body(body) if is_converted else body
 
 
 def find_body_hash(call: ModelCall) -> str:

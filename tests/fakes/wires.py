@@ -30,6 +30,8 @@ class Call(NamedTuple):
 class Reply(NamedTuple):
     text: str = ""
     calls: Sequence[Call] = ()
+    # Parts of its summary, in responses alone.
+    reasoning: Sequence[str] = ()
 
 
 def find_wire(path: str) -> str:
@@ -94,9 +96,7 @@ def write_whole(wire: str, model: str, reply: Reply) -> Value:
         ]
         reason = "tool_use" if reply.calls else "end_turn"
         return {**_message_head(model), "content": blocks, "stop_reason": reason}
-    items = [_message_item(reply.text)] if reply.text else []
-    items += [_call_item(call) for call in reply.calls]
-    return _response(model, items)
+    return _response(model, _list_items(reply))
 
 
 def write_events(wire: str, model: str, reply: Reply) -> Iterator[bytes]:
@@ -210,9 +210,22 @@ def _response(model: str, items: list[Value]) -> Value:
     }
 
 
+def _list_items(reply: Reply) -> list[Value]:
+    items = [_reasoning_item(reply.reasoning)] if reply.reasoning else []
+    items += [_message_item(reply.text)] if reply.text else []
+    return items + [_call_item(call) for call in reply.calls]
+
+
+def _reasoning_item(parts: Sequence[str]) -> Value:
+    return {
+        **{"id": f"rs_{uuid4().hex}", "type": "reasoning", "status": "completed"},
+        "summary": [{"type": "summary_text", "text": part} for part in parts],
+        "encrypted_content": f"sealed {' '.join(parts)}",
+    }
+
+
 def _response_events(model: str, reply: Reply) -> Iterator[Value]:
-    items = [_message_item(reply.text)] if reply.text else []
-    items += [_call_item(call) for call in reply.calls]
+    items = _list_items(reply)
     done = _response(model, items)
     begun = {**done, "status": "in_progress", "output": [], "usage": None}
     yield {"type": "response.created", "response": begun}
@@ -227,6 +240,18 @@ def _response_events(model: str, reply: Reply) -> Iterator[Value]:
 
 def _item_events(item: Value, at: Value) -> Iterator[Value]:
     added = {"type": "response.output_item.added", "output_index": at["output_index"]}
+    if item["type"] == "reasoning":
+        yield {**added, "item": {**item, "summary": [], "status": "in_progress"}}
+        for number, part in enumerate(item["summary"]):
+            where = {**at, "summary_index": number}
+            head = "response.reasoning_summary"
+            yield {"type": f"{head}_part.added", **where, "part": {**part, "text": ""}}
+            for word in split_words(part["text"]):
+                yield {"type": f"{head}_text.delta", **where, "delta": word}
+            text = part["text"]
+            yield {"type": f"{head}_text.done", **where, "text": text}
+            yield {"type": f"{head}_part.done", **where, "part": part}
+        return
     if item["type"] == "function_call":
         yield {**added, "item": {**item, "arguments": "", "status": "in_progress"}}
         kind = "response.function_call_arguments"

@@ -177,7 +177,7 @@ def _describe_recorded(call: ModelCall, built: RequestContext) -> ProvenRequest:
     if rebuilding.EXTERNAL & call.refs.keys():
         text = built.body.decode(errors="replace")
     elif recorded:
-        text = dump_body(rebuilding.make_body(call, built)).decode()
+        text = dump_body(rebuilding.make_sent_body(call, built)).decode()
     else:
         covers, recorded, text = "messages", call.sha256, dump_wire(built.wire)
     missing = ERASED if rebuilding.is_erased(call) else ""

@@ -11,6 +11,7 @@ from chatsite.turns.models import Turn
 from memory import bundle
 from memory.context import RequestContext
 from memory.engine.compose import digest_body, pick_fields
+from memory.engine.tools import response_items
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
@@ -112,7 +113,8 @@ def _describe_body(
 ) -> dict[str, Any]:
     """Return the hash of the body that left, or would leave now, or why there is none.
 
-    `body_fields` are those of the body besides model, messages and tools.
+    `body_fields` are those of the body besides model, messages and tools; `input` are
+    the items that a body of the Responses API has in place of messages.
     """
     sha256, fields, unknown = built.sha256, {}, ""
     if call:
@@ -125,7 +127,9 @@ def _describe_body(
         except LookupError:
             sha256, unknown = "", "model_denied"
     found = {"body_sha256": sha256 or None, "body_fields": fields}
-    return found | {"body_unknown": unknown}
+    items = response_items.has_items(fields)
+    given = {"input": response_items.make_items(built.wire)} if items else {}
+    return found | {"body_unknown": unknown} | given
 
 
 def _split_tokens(built: RequestContext) -> dict[str, int]:
