@@ -530,6 +530,8 @@ WEB_CALLS_PER_HOUR = env.int("WEB_CALLS_PER_HOUR", default=120)
 EVIDENCE_PER_MINUTE = env.int("EVIDENCE_PER_MINUTE", default=60)
 # Bytes of the files in one result that are kept for people.
 TOOL_FILE_BYTES = env.int("TOOL_FILE_BYTES", default=5_000_000, least=0)
+# What new conversations do with facts about their users, who can choose otherwise.
+FACTS = env.one_of("FACTS", "on", "use", "learn", "off")
 # Names of the tools that new conversations begin with.
 DEFAULT_TOOLS = env.list("DEFAULT_TOOLS", default=[])
 # Tokens of a tool's result that a model gets; the rest it can read with another call.

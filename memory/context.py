@@ -292,7 +292,7 @@ def advance_view(
     is_last = conversation.next_seq == reply.seq + 1
     is_same = conversation.memory_version == view.memory_version
     # The row does not say which rules and facts are in force.
-    has_facts = conversation.get_policy().uses_facts
+    has_facts = conversation.get_policy().facts != "off"
     may_differ = bool(view.steps or view.rules or conversation.rule_count or has_facts)
     if may_differ or not (is_last and is_same and view.newest):
         return None

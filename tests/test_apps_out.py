@@ -31,7 +31,7 @@ WORDS = {
     r"|memory-fact|fact-change",
     "feedback": "feedback|good reply|bad reply",
     "importing": r"\bimport(?:s|ed|ing)?\b"
-    r"|(?<!examples[/-])(?<!exact=)export(?!ed</a>)|download everything",
+    r"|(?<!examples[/-])(?<!exact=)(?<!<summary>)export(?!ed</a>)|download everything",
     "installable": r"installable|webmanifest|service-worker|\boffline/",
     "labels": r'(?<![<\-/"])\blabels?\b',
     "mcp": r"mcp_servers",

@@ -5,10 +5,12 @@ New conversations begin with a model, a way to remember, tools and rules.
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from chatsite import plugins
 from chatsite.features.tools import registry
 from chatsite.features.tools.context import find_zone
 from chatsite.turns import model_access
@@ -54,15 +56,15 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     model = chosen.pop("model", "") or preferred.model
     known = dict(policy.list_choices(policy.LABELS))
     models = model_access.list_granted_to(user.pk)
+    has_facts = "facts" in plugins.form_fields["policy"]
     return {
         "tools": registry.defaults(),
         **chosen,
         "preset": preset if preset in known else "",
         "model": name_to_store(model) if model in models else "",
         "policy": {
-            name: value
-            for name in ("rules", "facts")
-            if (value := getattr(preferred, name))
+            **({"rules": preferred.rules} if preferred.rules else {}),
+            **({"facts": preferred.facts or settings.FACTS} if has_facts else {}),
         },
         "own_rules": preferred.own_rules.splitlines() * preferred.with_own_rules,
     }

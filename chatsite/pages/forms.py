@@ -331,15 +331,16 @@ class PolicyForm(DetailedForm):
     seen = StorableField(required=False, widget=forms.HiddenInput)
 
     field_order = (
-        *("preset", "trigger_size", "trigger_kind", "keep_size", "keep_kind"),
-        *("strategy", "important", "rules", "facts", "focus", "overrides"),
+        *("preset", "facts", "trigger_size", "trigger_kind", "keep_size", "keep_kind"),
+        *("strategy", "important", "rules", "focus", "overrides"),
         *("no_compaction", "no_recall"),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields |= {name: make() for name, make in form_fields["policy"].items()}
-        self.DETAILS = (*self.DETAILS, *form_fields["policy"])
+        # Facts are on by default, which overrides nothing.
+        self.DETAILS = (*self.DETAILS, *(form_fields["policy"].keys() - {"facts"}))
         self.order_fields(self.field_order)
 
     @classmethod

@@ -13,22 +13,12 @@ from .test_languages import choose
 pytestmark = pytest.mark.browser
 
 
-def choose_facts(page, value):
-    """For new conversations, on the account page."""
-    page.page.goto(f"{page.site.url}/account/")
-    chosen = page.page.locator("[name=facts]")
-    chosen.select_option(value)
-    chosen.locator("xpath=ancestor::form").locator("button.primary").click()
-    expect(page.page.locator("[name=facts]")).to_have_value(value)
-
-
 @pytest.fixture
 def learning(open_page, site):
+    """Facts are on by default; no test leaves any behind."""
     page = open_page(site)
-    choose_facts(page, "on")
     page.create()
-    yield page
-    choose_facts(page, "")
+    return page
 
 
 def keep(page, said, yes):
@@ -42,9 +32,11 @@ def test_a_fact_is_kept_sent_elsewhere_edited_and_erased(learning):
     learning.say("Hello! I live in Zurich, so what can I see?")
     offer = learning.message(1).locator(".fact-offer")
     expect(offer.locator("q")).to_have_text("I live in Zurich")
-    expect(offer).to_contain_text("Remember this in your other conversations?")
+    expect(offer.locator("span")).to_have_text("Remember this?")
+    expect(offer.get_by_role("button")).to_have_text(["Here", "Everywhere", "No"])
+    expect(learning.right.locator(".part-facts")).to_have_count(0)
     is_clean(page)
-    offer.get_by_role("button", name="Yes").click()
+    offer.get_by_role("button", name="Everywhere").click()
     expect(page.locator(".fact-kept q")).to_have_text("I live in Zurich")
     is_clean(page)
     said_in = learning.url
@@ -67,7 +59,7 @@ def test_a_fact_is_kept_sent_elsewhere_edited_and_erased(learning):
     expect(page.locator(".fact-rows")).to_contain_text("edited by you")
 
     learning.create()
-    keep(learning, "I moved to Oslo last month.", "Yes")
+    keep(learning, "I moved to Oslo last month.", "Everywhere")
     expect(page.locator("#notice")).to_contain_text("It replaces “I live in Bern”.")
     page.goto(f"{learning.site.url}/memory/")
     expect(page.locator("s")).to_have_text("I live in Bern")
@@ -77,10 +69,37 @@ def test_a_fact_is_kept_sent_elsewhere_edited_and_erased(learning):
         expect(page.get_by_role("button", name="Erase")).to_have_count(left)
 
 
+def test_a_first_suggestion_is_asked_about_once(learning):
+    page = learning.page
+    page.goto(f"{learning.site.url}/")
+    page.get_by_role("button", name="Remember: I live in Zurich").click()
+    learning.is_live()
+    questions = learning.message(1).locator(".fact-offer, .rule-offer")
+    expect(questions).to_have_count(1)
+    questions.get_by_role("button", name="Here", exact=True).click()
+    expect(page.locator("#notice")).to_contain_text("Remembered in this conversation.")
+    expect(learning.right.locator(".part-facts q")).to_contain_text("I live in Zurich")
+    learning.create()
+    learning.say("Hello")
+    expect(learning.right.locator(".part-facts")).to_have_count(0)
+    page.goto(f"{learning.site.url}/memory/")
+    expect(page.locator(".fact-rows")).to_contain_text("in its conversation only")
+    page.get_by_role("button", name="Erase").click()
+    expect(page.get_by_role("button", name="Erase")).to_have_count(0)
+    # A no is remembered, in every conversation.
+    for asked in (1, 0):
+        learning.create()
+        learning.say("I am a nurse, so what can I do?")
+        expect(page.locator(".fact-offer")).to_have_count(asked)
+        if asked:
+            page.locator(".fact-offer").get_by_role("button", name="No").click()
+            expect(page.locator("#notice")).to_contain_text("It is not remembered.")
+
+
 def test_facts_are_shown_in_chinese(learning):
     page = learning.page
     choose(learning, "简体中文")
-    keep(learning, "我住在苏黎世，推荐几个景点。", "是")
+    keep(learning, "我住在苏黎世，推荐几个景点。", "所有对话")
     page.goto(f"{learning.site.url}/memory/")
     expect(page.locator("h1")).to_have_text("关于你的记忆")
     expect(page.locator(".fact-rows q")).to_have_text("我住在苏黎世")

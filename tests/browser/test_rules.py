@@ -25,7 +25,11 @@ def rules(chat):
 
 
 def test_fact_is_asked_for_as_a_fact(chat):
-    """The text is the first suggestion of the home page."""
+    """The text is the first suggestion of the home page; facts are switched off."""
+    chat.memory_settings()
+    chat.page.locator("#policy [name=facts]").select_option("off")
+    chat.page.get_by_role("button", name="Apply").click()
+    expect(chat.page.locator("#dialog")).to_be_hidden()
     chat.say("Remember: I live in Zurich, I am a vegetarian, and my budget is 900.")
     expect(offer(chat)).to_contain_text("Remember this in this conversation?")
     offer(chat).get_by_role("button", name="Yes").click()

@@ -55,7 +55,7 @@ def write_exported_facts(
     made: dict[tuple[int, int], Fact] = {}
     with batch(0):
         for states, most in (
-            ((State.OFFERED, State.KEPT), MOST_OFFERED),
+            ((State.OFFERED, State.KEPT, State.HERE), MOST_OFFERED),
             ((State.DISMISSED, State.REPLACED), MOST_PAST),
         ):
             is_open = State.OFFERED in states

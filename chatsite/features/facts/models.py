@@ -18,6 +18,8 @@ class Fact(models.Model):
     class State(models.TextChoices):
         OFFERED = "offered", _("Offered")
         KEPT = "kept", _("Kept")
+        # For the conversation that it was stated in.
+        HERE = "here", _("Kept in its conversation")
         DISMISSED = "dismissed", _("Dismissed")
         REPLACED = "replaced", _("Replaced")
 

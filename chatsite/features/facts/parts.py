@@ -16,7 +16,7 @@ from memory.models import Conversation
 from .models import Fact
 from .store import facts_of
 
-SHOWN = (Fact.State.OFFERED, Fact.State.KEPT)
+SHOWN = (Fact.State.OFFERED, Fact.State.KEPT, Fact.State.HERE)
 
 
 @dataclass(frozen=True, slots=True)

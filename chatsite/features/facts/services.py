@@ -21,18 +21,23 @@ State = Fact.State
 # In the log of what the owner has done.
 ACTIONS = {
     "remember": gettext_lazy("kept a fact about themselves"),
+    "remember-here": gettext_lazy("kept a fact about themselves in a conversation"),
     "not-remember": gettext_lazy("dismissed a fact about themselves"),
     "offer-fact": gettext_lazy("asked to be offered a fact about themselves again"),
 }
 
 
 @transaction.atomic
-def keep_fact(owner_id: int, pk: int, *, text: object = None) -> list[str]:
+def keep_fact(
+    owner_id: int, pk: int, *, text: object = None, is_local: bool = False
+) -> list[str]:
     """Keep a fact as it was stated, or as `text`, and return the words it replaces.
 
-    Facts that it contradicts are replaced. Raises ActionError if there is no such fact,
-    its message is gone, there are too many, or it was offered and a later fact
-    contradicts it; TextError if the text can't be stored.
+    Facts that it contradicts are replaced. `is_local`: it is kept for the conversation
+    that it was stated in, and replaces none; one that is reworded stays so.
+    Raises ActionError if there is no such fact, its message is gone, there are too
+    many, or it was offered and a later fact contradicts it; TextError if the text can't
+    be stored.
     """
     fact = lock_fact(owner_id, pk)
     if not fact.is_source:
@@ -42,18 +47,21 @@ def keep_fact(owner_id: int, pk: int, *, text: object = None) -> list[str]:
         if text != fact.words:
             fact.text = fact.words = text
             fact.worded_at = fact.said_at = timezone.now()
-    others = _find_contradicted(owner_id, fact)
+        is_local = fact.state == State.HERE
+    others = [] if is_local else _find_contradicted(owner_id, fact)
     is_offer = fact.state == State.OFFERED and text is None
     if is_offer and (later := [o for o in others if o.said_at > fact.said_at]):
         said = _("You said later: “%(words)s”. Erase that fact first.")
         raise ActionError(said % {"words": later[0].words})
     name = hash_of(block_of(fact.words, fact.said_at))
     fact.names = list(dict.fromkeys([*fact.names, name]))
-    fact.state, fact.replaced_by = State.KEPT, None
+    fact.state = State.HERE if is_local else State.KEPT
+    fact.replaced_by = None
     fact.save()
     gone = Fact.objects.filter(pk__in=[other.pk for other in others])
     gone.update(state=State.REPLACED, replaced_by=fact)
-    if facts_of(owner_id).filter(state=State.KEPT).count() > MOST_KEPT:
+    kept = (State.KEPT, State.HERE)
+    if facts_of(owner_id).filter(state__in=kept).count() > MOST_KEPT:
         raise ActionError(_("Your memory is full. Erase a fact there first."))
     bound_facts(owner_id)
     return [other.words for other in others]
@@ -111,7 +119,8 @@ def list_facts(owner_id: int) -> dict[str, list[Fact]]:
     for fact in rows:
         # An offer without its message is none.
         if fact.state == State.KEPT or fact.is_source:
-            found[fact.state].append(fact)
+            name = State.KEPT if fact.state == State.HERE else fact.state
+            found[name].append(fact)
     return found
 
 

@@ -65,7 +65,9 @@ def note_facts(message: Message, heard: Any = None) -> None:
     typed = message.typed
     if not (found := detection.find_facts(typed)):
         return
-    rows = facts_of(conversation.owner_id).filter(is_source=True)
+    # Neither is what waits for an answer, nor what was kept or refused, asked again.
+    rows = facts_of(conversation.owner_id)
+    rows = rows.filter(Q(is_source=True) | Q(state=State.DISMISSED))
     known = {words.casefold() for words in rows.values_list("words", flat=True)}
     Fact.objects.bulk_create(
         Fact(
@@ -94,11 +96,15 @@ def bound_facts(owner_id: int) -> None:
 def list_standing_facts(
     conversation: Conversation, before: int | None = None
 ) -> list[StandingRule]:
-    """Return the facts that the user kept in other conversations, the oldest first."""
-    if conversation.is_temporary or not conversation.get_policy().uses_facts:
+    """Return the facts that the user kept here, or in others for all; oldest first."""
+    policy = conversation.get_policy()
+    if conversation.is_temporary or policy.facts == "off":
         return []
-    rows = facts_of(conversation.owner_id).filter(state=State.KEPT, is_source=True)
-    rows = rows.exclude(conversation=conversation).order_by("said_at", "pk")
+    wanted = Q(state=State.HERE, conversation=conversation)
+    if policy.uses_facts:
+        wanted |= Q(state=State.KEPT) & ~Q(conversation=conversation)
+    rows = facts_of(conversation.owner_id).filter(wanted, is_source=True)
+    rows = rows.order_by("said_at", "pk")
     values = rows.values("pk", "words", "said_at", "uuid", "seq")
     return list(map(_make_standing_fact, values))
 

@@ -26,7 +26,10 @@ def decide_fact(
     if not conversation.facts.filter(pk=pk).exists():
         raise ActionError(_("There is no such fact."))
     owner = conversation.owner_id
-    if name == "remember":
+    if name == "remember-here":
+        services.keep_fact(owner, pk, is_local=True)
+        text = _("Remembered in this conversation.")
+    elif name == "remember":
         text = _name_replaced(
             _("Remembered for your other conversations."),
             services.keep_fact(owner, pk),

@@ -30,7 +30,15 @@ def list_stated_rules(
     rows = conversation.rules.filter(
         state__in=Rule.OPEN, message__excluded_at=None, message__superseded_at=None
     )
-    return group_by_message(with_rule_words(rows), first, end)
+    found = group_by_message(with_rule_words(rows), first, end)
+    if not conversation.get_policy().learns_facts:
+        return found
+    # They are asked about as facts, once.
+    is_asked = Rule.State.OFFERED
+    return {
+        seq: tuple(r for r in rules if r.state != is_asked or not r.is_fact)
+        for seq, rules in found.items()
+    }
 
 
 draw_stated_rules = make_message_part("rules")

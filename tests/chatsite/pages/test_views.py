@@ -156,8 +156,8 @@ class TestCreate:
         [
             {"preset": "none"},
             {"title": "x" * 201},
-            {"title": "a\0b"},
-            {"title": "Kept", "first": "a\0b"},
+            {"title": "a\0b", "system_prompt": "Kept"},
+            {"system_prompt": "Kept", "first": "a\0b"},
         ],
     )
     def test_creation_refuses_invalid_values_and_keeps_the_input(self, client, fields):
@@ -165,7 +165,7 @@ class TestCreate:
         assert answer.status_code == 400
         assert not Conversation.objects.exists()
         assert b'role="alert"></div>' not in answer.content
-        assert fields.get("title", "")[:200] in answer.content.decode()
+        assert fields.get("system_prompt", "") in answer.content.decode()
 
     def test_creation_ignores_unknown_fields(self, client, bob):
         client.post("/c/", {"owner": bob.pk, "model": "evil", "token_ratio": "9"})

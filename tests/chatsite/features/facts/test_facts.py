@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from chatsite.accounts import preferences
 from chatsite.features.facts import audit, services, store
 from chatsite.features.facts.models import Fact
 from chatsite.features.importing.exporting.thread import export_thread
@@ -17,6 +18,7 @@ from chatsite.features.importing.files import own
 from chatsite.features.sharing.link_contents import is_request_shown
 from chatsite.features.sharing.models import Share
 from chatsite.pages.presenters import context_pane
+from chatsite.turns.models import Preferences
 from memory import actions, bundle, context, library, transcript
 from memory.models import Prompt
 from memory.transcript import ActionError
@@ -65,8 +67,37 @@ class TestLearning:
         assert states(alice) == [(WORDS, "offered")]
         assert sent(other) == ""
 
+    @pytest.mark.parametrize(
+        ("operator", "user", "expected"),
+        [
+            ("on", "", "on"),
+            ("off", "", "off"),
+            ("on", "off", "off"),
+            ("off", "learn", "learn"),
+        ],
+    )
+    def test_new_conversations_begin_as_the_operator_and_the_user_say(
+        self, alice, settings, operator, user, expected
+    ):
+        settings.FACTS = operator
+        Preferences.objects.create(user=alice, facts=user)
+        made = transcript.create_conversation(alice, **preferences.values_for(alice))
+        state_fact(made, f"{WORDS}.")
+        assert made.get_policy().facts == expected
+        assert len(states(alice)) == (expected in ("on", "learn"))
+        # Nothing is sent before an answer.
+        assert sent(made) == ""
+        assert sent(start(alice)) == ""
+
+    def test_no_is_remembered_after_its_message_is_hidden(self, chat, other, alice):
+        message = state_fact(chat, f"{WORDS}.")
+        services.dismiss_fact(alice.pk, Fact.objects.get().pk)
+        actions.exclude_messages(chat, [message.seq])
+        state_fact(other, f"{WORDS}.")
+        assert states(alice) == [(WORDS, "dismissed")]
+
     @pytest.mark.parametrize("policy", ["off", "use"])
-    def test_learning_is_off_by_default_and_by_choice(self, alice, policy):
+    def test_learning_is_off_by_choice(self, alice, policy):
         state_fact(transcript.create_conversation(alice), f"{WORDS}.")
         state_fact(start(alice, facts=policy), f"{WORDS}.")
         assert not states(alice)
@@ -117,7 +148,22 @@ class TestUse:
         ask(row)
         with CaptureQueriesContext(connection) as asked:
             assert sent(row) == ""
-        assert "facts_fact" not in str(asked.captured_queries)
+        assert ("facts_fact" in str(asked.captured_queries)) == (policy == "learn")
+
+    @pytest.mark.parametrize("policy", ["on", "learn"])
+    def test_fact_kept_here_is_sent_in_its_conversation(self, alice, other, policy):
+        chat = start(alice, facts=policy)
+        fact = keep_fact(chat, f"{WORDS}.", is_local=True)
+        assert WORDS in sent(chat)
+        assert sent(other) == ""
+        services.keep_fact(alice.pk, fact.pk, text="I live in Bern")
+        assert "I live in Bern" in sent(chat)
+        assert states(alice) == [("I live in Bern", "here")]
+        # One that is kept elsewhere, and contradicts it, replaces nothing here.
+        keep_fact(other, "I live in Oslo.")
+        assert "I live in Bern" in sent(chat)
+        services.offer_fact(alice.pk, fact.pk)
+        assert "Bern" not in sent(chat)
 
     def test_the_oldest_leave_first_where_there_is_no_room(self, chat, other):
         keep_fact(chat, "I have a dog.")
@@ -256,7 +302,7 @@ class TestPage:
         fact = Fact.objects.get()
         client.force_login(alice)
         page = client.get(reverse("conversation-detail", args=[chat.uuid]))
-        assert "Remember this in your other conversations?" in page.content.decode()
+        assert "Remember this?" in page.content.decode()
         address = reverse("memory-fact", args=[chat.uuid, fact.pk, "remember"])
         said = client.post(address, headers={"HX-Request": "true"})
         assert "Remembered" in said.content.decode()
