@@ -18,6 +18,7 @@ from django.db.models import (
     IntegerField,
     Model,
     QuerySet,
+    TextField,
     Window,
 )
 from django.db.models.functions import RowNumber
@@ -93,6 +94,21 @@ class ListLength(Func):
             "NULLIF(jsonb_array_length(%(expressions)s -> '%(key)s'), 0) END"
         )
         return super().as_sql(*args, template=template, **options)
+
+
+class ValueByKey(Func):
+    """The text that a JSON object has under a key of the row; NULL for none."""
+
+    output_field = TextField()
+
+    def as_sqlite(self, *args: Any, **options: Any) -> tuple[str, list[Any]]:
+        template = "json_extract(%(expressions)s || '\"')"
+        joiner = ", '$.\"' || "
+        return super().as_sql(*args, template=template, arg_joiner=joiner, **options)
+
+    def as_postgresql(self, *args: Any, **options: Any) -> tuple[str, list[Any]]:
+        template, joiner = "(%(expressions)s::text)", "::jsonb ->> "
+        return super().as_sql(*args, template=template, arg_joiner=joiner, **options)
 
 
 class Parameter(Expression):

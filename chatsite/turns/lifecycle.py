@@ -11,17 +11,18 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Value, When
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, When
+from django.db.models.functions import Cast, Coalesce, Now
 from langchain_core.messages.tool import ToolCallChunk
 
 from chatsite.features.tools.tool_loop.steps import close_steps, has_open_calls
 from chatsite.llm import pricing, providers
 from memory import calibration, context, transcript
 from memory.compaction import lease
+from memory.engine.summaries.material import dump_json
 from memory.leases import Claim, LeaseStatus, new_owner
 from memory.models import Conversation, Message, ModelCall
-from memory.sql import Update, prepared_rows, prepared_update
+from memory.sql import Update, ValueByKey, prepared_rows, prepared_update
 
 from . import limits
 from .models import TURN_LEASE, Turn
@@ -299,33 +300,40 @@ def checkpoint_all(texts: Mapping[TurnClaim, str]) -> bool:
     False: not all of them were saved, as a lease was lost, a stop was requested, or
     another transaction has locked the row.
     """
+    said = [(claim, text) for claim, text in texts.items() if text]
+    count = _checkpoint_all(
+        turns=[claim.row_id for claim in texts],
+        owners=[claim.owner for claim in texts],
+        texts=dump_json({claim.row_id: text for claim, text in said}),
+        calls=dump_json({claim.row_id: claim.call_id for claim, _ in said}),
+        attempts=dump_json({claim.row_id: claim.attempt for claim, _ in said}),
+    )
+    return count == len(texts)
+
+
+@prepared_update()
+def _checkpoint_all(
+    turns: Any, owners: Any, texts: Any, calls: Any, attempts: Any
+) -> Update:
     held = Turn.objects.filter(
         TURN_LEASE.owned,
-        pk__in=[claim.row_id for claim in texts],
-        owner__in=[claim.owner for claim in texts],
+        pk__among=turns,
+        owner__among=owners,
         cancel_requested_at=None,
     )
-    said = {claim.row_id: (text, claim) for claim, text in texts.items() if text}
-    values: dict[str, Any] = {}
-    if said:
-        values = {
-            "text": _by_turn("text", {pk: text for pk, (text, _) in said.items()}),
-            "call": _by_turn("call", {pk: c.call_id for pk, (_, c) in said.items()}),
-            "text_attempt": Case(
-                When(pk__in=said, then=F("attempt")), default=F("text_attempt")
-            ),
-        }
     # Two that wait for each other's rows would be a deadlock, so this one never waits.
     free = held.select_for_update(skip_locked=True).values("pk")
-    rows = Turn.objects.filter(pk__in=free)
-    return rows.update(lease_until=TURN_LEASE.new_expiry(), **values) == len(texts)
+    return Turn.objects.filter(pk__in=free), {
+        "lease_until": TURN_LEASE.new_expiry(),
+        "text": Coalesce(ValueByKey(texts, "pk"), F("text")),
+        "call": _number_by_key(calls, "call_id"),
+        "text_attempt": _number_by_key(attempts, "text_attempt"),
+    }
 
 
-def _by_turn(name: str, values: dict[int, Any]) -> Case:
-    column = Turn._meta.get_field(name)
-    whens = [When(pk=pk, then=Value(value)) for pk, value in values.items()]
-    output = getattr(column, "target_field", column)
-    return Case(*whens, default=F(column.attname), output_field=output)
+def _number_by_key(numbers: Any, column: str) -> Coalesce:
+    number = Cast(ValueByKey(numbers, "pk"), models.BigIntegerField())
+    return Coalesce(number, F(column), output_field=models.BigIntegerField())
 
 
 @transaction.atomic
