@@ -55,6 +55,7 @@ FEATURES = [
     "chatsite.features.devices",
     "chatsite.features.facts",
     "chatsite.features.feedback",
+    "chatsite.features.grounding",
     "chatsite.features.importing",
     "chatsite.features.installable",
     "chatsite.features.labels",
