@@ -425,6 +425,8 @@ STRUCTURED_OUTPUT = env.bool("STRUCTURED_OUTPUT", default=not OPENAI_BASE_URL)
 # each call. A question for consent and a result that comes later have this long.
 TOOL_ROUNDS = env.int("TOOL_ROUNDS", default=60)
 TOOL_CALLS = env.int("TOOL_CALLS", default=90)
+# A conversation with more tools than these offers a search for them; 0: never.
+TOOLS_ON_DEMAND = env.int("TOOLS_ON_DEMAND", default=40)
 TOOL_SECONDS = env.time_limit("TOOL_SECONDS", default=30.0)
 CONSENT_SECONDS = env.time_limit("CONSENT_SECONDS", default=86_400.0)
 TOOL_DEADLINE_SECONDS = env.time_limit("TOOL_DEADLINE_SECONDS", default=604_800.0)

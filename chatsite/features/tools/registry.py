@@ -1,7 +1,7 @@
 """The tools of the site: which there are, and which of them a conversation has."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -54,7 +54,13 @@ def available() -> dict[str, SiteTool]:
 
     Never waits and never raises.
     """
-    return {name: tool for name, tool in known().items() if not is_tool_off(name)}
+    from .builtin.tool_search import FINDER
+
+    return {
+        name: tool
+        for name, tool in known().items()
+        if tool is not FINDER and not is_tool_off(name)
+    }
 
 
 def is_tool_off(name: str) -> bool:
@@ -68,6 +74,7 @@ def known() -> dict[str, SiteTool]:
     Servers that have not answered yet have no tools so far, see ready().
     """
     from .builtin.builtin_tools import TOOLS
+    from .builtin.tool_search import FINDER
 
     found: dict[str, SiteTool] = {}
     own, _ = _load_own(tuple(settings.TOOLS))
@@ -75,6 +82,8 @@ def known() -> dict[str, SiteTool]:
         *TOOLS,
         *own,
         *chain(*(source.list_tools() for source in _list_sources())),
+        # Offered in place of many; see tool_search.
+        FINDER,
     ):
         # The first one keeps the name: no server can replace a tool of the site.
         found.setdefault(each.name, each)
@@ -92,8 +101,17 @@ async def ready() -> None:
 
 def chosen(names: Iterable[str]) -> list[SiteTool]:
     """Return the tools of these names, in this order, without unknown ones."""
-    found = available()
+    from .builtin.tool_search import FINDER
+
+    found = {FINDER.name: FINDER, **available()}
     return [found[name] for name in dict.fromkeys(names) if name in found]
+
+
+def list_callable(names: Sequence[str]) -> list[SiteTool]:
+    """Return the tools of these names, and the search for them if there are many."""
+    from .builtin.tool_search import FINDER
+
+    return chosen([*names, *([FINDER.name] if is_on_demand(names) else ())])
 
 
 def make_schemas(site_tools: Iterable[SiteTool]) -> Iterator[dict[str, Any]]:
@@ -120,7 +138,23 @@ def offer_tools(site_tools: Iterable[SiteTool]) -> Tools:
 
 def list_offered(conversation: Conversation) -> tuple[str, ...]:
     """Return the names of the tools that the next request offers to the model."""
-    return tuple(name for name in conversation.tools if not is_tool_off(name))
+    names = [name for name in conversation.tools if not is_tool_off(name)]
+    if not is_on_demand(names):
+        return tuple(names)
+    from .builtin import tool_search
+
+    return tool_search.limit_offer(conversation, chosen(names))
+
+
+def is_on_demand(names: Sequence[str]) -> bool:
+    """Return whether a request offers a search for these tools, and those it found."""
+    if not 0 < settings.TOOLS_ON_DEMAND < len(names):
+        return False
+    from .builtin.tool_search import FINDER
+
+    # A tool of the site can have the name, and staff can switch it off.
+    is_there = known()[FINDER.name] is FINDER
+    return is_there and not is_tool_off(FINDER.name)
 
 
 def offer_now(conversation: Conversation) -> Tools:

@@ -56,7 +56,7 @@ def _send_ended(pks: list[int]) -> None:
     rows = ToolCall.objects.filter(pk__in=pks, started_at__isnull=False)
     rows = rows.select_related("conversation", "request")
     for call in rows.defer("arguments", "request__text"):
-        is_known = call.name in registry.available()
+        is_known = call.name in registry.known()
         plugins.step_ended.send_robust(
             ToolCall,
             conversation=call.conversation,

@@ -20,6 +20,7 @@ from langgraph.runtime import Runtime
 
 from chatsite import metrics
 from chatsite.features.tools import registry
+from chatsite.features.tools.builtin.tool_search import callable_tools
 from chatsite.features.tools.context import (
     AnswerLostError,
     CallProgress,
@@ -29,6 +30,7 @@ from chatsite.features.tools.context import (
 )
 from chatsite.features.tools.events import ToolEvent
 from chatsite.features.tools.models import ToolCall
+from chatsite.llm.dialects import Tools
 from chatsite.protocol import events
 from chatsite.turns import attempt, checkpoints
 from chatsite.turns.attempt import MakeRoom
@@ -101,9 +103,10 @@ class ToolLoop:
         self._turn = turn
         self._make_room = make_room
         self._tell_news = tell_news
-        self._site_tools = registry.chosen(turn.conversation.tools)
+        names = turn.conversation.tools
+        self._site_tools = registry.list_callable(names)
         self._node = ToolNode([each.tool for each in self._site_tools])
-        self._offer = registry.offer_tools(self._site_tools)
+        self._offered, self._offer = (), Tools()
         self._result: TurnResult | None = None
         self._over = asyncio.Event()
         # Calls that the site answered, and that are not published yet.
@@ -168,17 +171,20 @@ class ToolLoop:
             return settled, None
         is_used_up = settled.rounds >= max_rounds() or settled.calls >= max_calls()
         is_last = is_used_up or not settled.has_room
-        self._leave_out_switched_off()
+        self._update_offer()
         tools = replace(self._offer, choice="none") if is_last else self._offer
         request = attempt.begin_attempt(claim, tools=tools)
         return settled, NextRequest(request, is_last)
 
-    def _leave_out_switched_off(self) -> None:
-        left = [
-            each for each in self._site_tools if not registry.is_tool_off(each.name)
-        ]
-        if len(left) < len(self._site_tools):
-            self._site_tools, self._offer = left, registry.offer_tools(left)
+    def _update_offer(self) -> None:
+        """Offer what was found meanwhile, and not what was switched off."""
+        names = registry.list_offered(self._turn.conversation)
+        if names != self._offered:
+            tools = {each.name: each for each in self._site_tools}
+            self._offer = registry.offer_tools(
+                tools[name] for name in names if name in tools
+            )
+            self._offered = names
 
     async def _ask(self, following: NextRequest) -> list[ToolCall]:
         """Send a request. The calls of its reply; none where it was the last one."""
@@ -269,6 +275,7 @@ class ToolLoop:
         context = call_context.of(call)
         user_id.set(context.user_id)
         conversation_id.set(context.conversation_id)
+        callable_tools.set(self._site_tools)
         asked = {"id": str(call.pk), "name": call.name, "args": call.arguments}
         # Without metadata LangChain passes on what a ToolRuntime warns of.
         found = await self._node.ainvoke(

@@ -32,6 +32,7 @@ def provider(request, settings, upstream):
     dialects.forget_dialects()
     settings.CHAT_MODEL = request.param.model
     settings.TOOLS = many_tools.PATHS
+    settings.TOOLS_ON_DEMAND = 0
     settings.CONTEXT_WINDOW = 400_000
     upstream.provider = request.param
     yield request.param
