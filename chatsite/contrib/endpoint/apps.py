@@ -40,6 +40,7 @@ class EndpointConfig(AppConfig):
         slots.register("sent", lineage.draw_beside_sent)
         slots.register("section.held", parts.draw_held_section)
         slots.register("conversation.origin", lineage.draw_origin)
+        slots.register("conversation.export", parts.draw_continue_item)
         slots.register("run", demo.offer_demo_key)
         slots.register("account", parts.draw_keys_section)
         plugins.register_data(

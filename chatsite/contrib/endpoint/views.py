@@ -6,7 +6,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chatsite.accounts.access import private_page
+from chatsite.accounts.access import conversation_view, private_page
+from memory.models import Conversation
 
 from . import keys
 from .addresses import base_address, mcp_address
@@ -32,6 +33,19 @@ def make_api_key(request: HttpRequest) -> HttpResponse:
     values = {"form": form}
     status = 422 if form.is_bound else 200
     return render(request, "endpoint/make.html", values, status=status)
+
+
+@conversation_view("GET")
+def show_continuing(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Show how a coding client goes on with the conversation, through this site."""
+    values = {
+        "conversation": conversation,
+        "base": base_address(request),
+        "site": request.build_absolute_uri("/").rstrip("/"),
+        # As the download is named.
+        "file": f"conversation-{str(conversation.uuid)[:8]}.md",
+    }
+    return render(request, "endpoint/continue.html", values)
 
 
 @require_POST
