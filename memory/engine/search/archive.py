@@ -33,10 +33,10 @@ from .ranking import (
 MAX_TERMS = 24
 # Messages read from the index for one term. A term with more is common and says little
 # alone: a message must have two of the MAX_COMMON rarest.
-MAX_FOUND = 100
+MAX_FOUND = 200
 MAX_COMMON = 3
 # Passages read of the candidates: messages of one each, or fewer long ones.
-MAX_PASSAGES = 96
+MAX_PASSAGES = 200
 # The weight of a word in a neighbouring message when candidates are chosen.
 BESIDE_WEIGHT = 0.5
 
