@@ -1,4 +1,4 @@
-"""What a file of evidence costs: collecting and signing it, and checking it, for
+"""Costs of a file of evidence: collecting and signing it, and checking it, for
 conversations of 200 and of 2,000 messages: with summaries, and all in the window.
 
 Prints milliseconds of processor time (medians of 7), in brackets those that passed, and

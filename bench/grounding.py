@@ -1,4 +1,4 @@
-"""Where answers come from: terms planted in real requests, and where they are found.
+"""Sources of answers: terms planted in real requests, and where they are found.
 
     python -m bench.grounding
 

@@ -1,4 +1,4 @@
-"""What a long conversation costs the server: the home page, the split page, its parts
+"""Costs of a long conversation on the server: the home page, the split page, its parts
 and its searches, for 100 and for 10,000 messages beside 50 short conversations, on
 SQLite and on PostgreSQL.
 

@@ -1,5 +1,5 @@
-"""What people see of an outage: two processes over PostgreSQL and Redis, many replies
-at once, with the lease and the sweep that a site has by default.
+"""Outages as users see them: two processes over PostgreSQL and Redis, many replies at
+once, with the lease and the sweep that a site has by default.
 
 Usage: python -m bench.outages [replies at once] [tokens per reply]
 """
@@ -46,7 +46,7 @@ class Outages:
         self.topology.start_all()
 
     def find_lag(self, viewers: list[Viewer]) -> str:
-        """By how much the screens were behind the database when replies ended."""
+        """Return the delay of the screens behind the database when replies ended."""
         ended = dict(self.topology.truth.query(ENDED))
         offset = time.time() - time.monotonic()
         shown = [(v.acks[v.story], v.reply_to(v.story).ended_at) for v in viewers]
@@ -69,7 +69,9 @@ class Outages:
         return f"process gone after {gone:.1f} s; {self.watch_takeover(viewers)}"
 
     def watch_takeover(self, viewers: list[Viewer]) -> str:
-        """When each lost reply was begun again by the process that is left."""
+        """Return the times at which the remaining process began each lost
+        reply again.
+        """
         started = time.monotonic()
         times: dict[int, float] = {}
         while (now := time.monotonic() - started) < LEASE + SWEEP + 4:

@@ -1,4 +1,4 @@
-"""What the pages cost the browser: paints, bytes, a streamed reply, a long way up.
+"""Costs of the pages in the browser: paints, bytes, a streamed reply, a long way up.
 
 Chromium's own figures, of a site as it is deployed (static files collected, no DEBUG),
 with the fake provider in a process of its own. Usage: python -m bench.page [characters]
@@ -179,7 +179,7 @@ def measure_bubble(page: Page) -> None:
 
 
 def measure_bytes(page: Page) -> None:
-    """Of the scripts and styles that the split page loads."""
+    """Return the bytes of the scripts and styles that the split page loads."""
     sums = {"own script": [0, 0], "own style": [0, 0], "htmx": [0, 0]}
     for name, sent, whole in page.evaluate(RESOURCES):
         path = urlparse(name).path

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def running_provider(module: str = "") -> Iterator[str]:
-    """Its base URL, while it runs; `module` has a provider of a bench's own."""
+    """Yield its base URL while it runs; `module` has a provider of a bench's own."""
     program = [module] if module else ["tests.fakes.upstream", "--port", "0"]
     command = [sys.executable, "-m", *program]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

@@ -92,7 +92,7 @@ class Release:
         self.is_here = root == ROOT
 
     def run(self, process: "ReleaseProcess", *arguments: str) -> str:
-        """Its manage.py, in the environment of a process."""
+        """Run its manage.py in the environment of a process."""
         if self.is_here:
             return process.manage(*arguments)
         done = subprocess.run(
@@ -166,7 +166,7 @@ class UpgradedSite(Installation):
         self.marks = [len(each.log_path.read_text()) for each in self.processes]
 
     def read_logs(self) -> str:
-        """What the processes have said since."""
+        """Return the output of the processes since then."""
         pairs = zip(self.processes, self.marks, strict=True)
         return "".join(each.log_path.read_text()[mark:] for each, mark in pairs)
 
@@ -248,7 +248,7 @@ class People:
 
 
 def sign_in(site: UpgradedSite) -> Person:
-    """One of the staff, whose account a command has made."""
+    """Sign in a member of staff, whose account a command has made."""
     boss = Person(site, f"visitor{uuid.uuid4().hex[:6]}")
     boss.cookies.clear()
     name, password = STAFF

@@ -84,7 +84,7 @@ def texts(value):
 
 
 def shape(text):
-    """What a translation must have as its original has it."""
+    """Return the parts that a translation must share with its original."""
     return sorted(set(PLACES.findall(text))), sorted(TAGS.findall(text))
 
 

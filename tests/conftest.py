@@ -96,9 +96,10 @@ KEPT = {"auth_permission", "django_content_type"}
 
 
 def empty_tables(case):
-    """What a test with transactions of its own has written, without what migrations
-    made. Django truncates every table and makes all permissions again, which takes a
-    tenth of a second, and four on PostgreSQL."""
+    """Empty the tables that a test with transactions of its own has written, without
+    the rows of migrations. Django truncates every table and makes all permissions
+    again, which takes a tenth of a second, and four on PostgreSQL.
+    """
     tables = connection.introspection.django_table_names(only_existing=True)
     names = [connection.ops.quote_name(name) for name in {*tables} - KEPT]
     checks = [f"EXISTS (SELECT 1 FROM {name})" for name in names]  # noqa: S608
@@ -173,7 +174,7 @@ def fresh_models():
 
 @pytest.fixture(autouse=True)
 def fresh_accounts():
-    """No test pays for the processor time of another."""
+    """Reset the processor time of all accounts before a test."""
     processor_time.forget_accounts()
 
 

@@ -178,7 +178,7 @@ class Postgres(Server):
 
 
 class _EmptyCluster(Postgres):
-    """As initdb makes it."""
+    """An empty cluster, as initdb makes it."""
 
     def make_data(self) -> None:
         if os.geteuid() == 0:

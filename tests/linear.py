@@ -1,4 +1,4 @@
-"""How the time that a pattern or a function takes grows with its text.
+"""Growth of the time of a pattern or a function with its text.
 
 Python's regular expressions hold the interpreter while they search, so one that is
 quadratic freezes the whole process for all its users. Patterns and functions are found
@@ -107,8 +107,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """What takes too long on which text, with its times for SMALL characters, where
-    they were compared, and for `most`."""
+    """A slow pattern or function with its text, and its times for SMALL characters,
+    where they were compared, and for `most`.
+    """
 
     name: str
     text: str
@@ -309,8 +310,9 @@ def shapes_of(pattern: re.Pattern[Any]) -> list[Shape]:
 
 
 def _repeats(tree: Any, before: str) -> Iterator[tuple[str, str]]:
-    """Of everything that may be repeated at will, an example of what comes before it,
-    and of itself."""
+    """Yield an example of the text before each unbounded repetition, and of the
+    repetition itself.
+    """
     for op, value in tree:
         match op:
             case ops.MAX_REPEAT | ops.MIN_REPEAT | ops.POSSESSIVE_REPEAT:
@@ -469,7 +471,7 @@ def find_slow(
 
 
 def _may_be_slow(call: Callable[[str], Any], shape: Shape) -> bool:
-    """By less text than it takes to be sure."""
+    """Return whether a shorter text than the decisive one suggests slowness."""
     took = measure(call, shape.make(SMALL))
     # A quadratic one takes this much so many times for LARGE.
     if took <= FLOOR_SECONDS / (LARGE // SMALL) ** 2:

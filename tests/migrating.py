@@ -9,10 +9,11 @@ unapply_many = MigrationExecutor._migrate_all_backwards
 
 
 def unapply(executor, plan, full_plan, fake):
-    """As Django does it, in another order: each state is put together when its turn
-    has come. Django renders all models for the first migration that goes back and,
-    one after the other, most of them again for every migration that comes after it,
-    which takes seconds."""
+    """Unapply migrations as Django does, in another order: each state is put together
+    when its turn has come. Django renders all models for the first migration that goes
+    back and, one after the other, most of them again for every migration that comes
+    after it, which takes seconds.
+    """
     if len(plan) > MANY:
         return unapply_many(executor, plan, full_plan, fake)
     nodes = executor.loader.graph.nodes

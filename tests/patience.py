@@ -1,4 +1,4 @@
-"""How long tests wait: limits that a slow or busy machine can keep.
+"""Limits of waits in tests, which a slow or busy machine can keep.
 
 A wait ends as soon as what it waits for is there, so a generous limit costs nothing.
 `make test`, which may run on any machine, multiplies all limits by TEST_PATIENCE.

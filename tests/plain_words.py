@@ -130,7 +130,7 @@ def translated_texts_of(path):
 
 
 def find_headless():
-    for path in filter(is_product, python_files()):
+    for path in python_files():
         for line, text in docstrings_of(path):
             if HEADLESS.match(text):
                 yield path, line, text.splitlines()[0]

@@ -91,9 +91,11 @@ def pytest_collection_modifyitems(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
-    """What was imported stays. Looking through all of it for garbage, again and again,
-    takes four hundredths of the time of a run, and through the rest of it after every
-    700 objects another eight."""
+    """Freeze the imported objects.
+
+    Looking through all of them for garbage, again and again, takes four hundredths of
+    the time of a run, and through the rest after every 700 objects another eight.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)

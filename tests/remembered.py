@@ -106,7 +106,10 @@ def read(cursor: Any, table: str) -> dict[Any, tuple]:
 
 
 def tell_apart(rows: Rows) -> str:
-    """What tells one state of the database from another. A login changes a user."""
+    """Return the values that differ between two states of the database.
+
+    A login changes a user.
+    """
     users = get_user_model()._meta.db_table
     login = tables()[users].index("last_login")
     known = {
@@ -148,7 +151,8 @@ def quote(name: str) -> str:
 
 
 def dump(made: Any, given: dict[str, Any]) -> bytes:
-    """What the fixture gives back, and what it did to the rows that it was given.
+    """Return the result of the fixture, and its changes to the rows that it
+    was given.
 
     Where these were part of it, later tests get their own.
     """

@@ -1,5 +1,6 @@
-"""What apps that a site can do without fill in the core, and in each other, when they
-are ready: looked for in a process of its own, which prints it."""
+"""Contributions of optional apps to the core, and to each other, in their ready():
+found in a process of its own, which prints them.
+"""
 
 import importlib
 import json
@@ -39,7 +40,7 @@ def show():
 
 
 def hold_ready(app):
-    """Its name and what it does when it is ready, which it does not do yet."""
+    """Return the name of the app and its ready(), which is not called yet."""
     found = vars(importlib.import_module(f"{app}.apps")).values()
     classes = [each for each in found if isinstance(each, type)]
     [config] = [each for each in classes if each.__module__ == f"{app}.apps"]
@@ -58,8 +59,10 @@ def import_core(package):
 
 
 def weigh():
-    """Which object each name of a module is, and how much is in it. Signals of Django
-    are no seams of this site."""
+    """Return the object of each name of a module, and its size.
+
+    Signals of Django are no seams of this site.
+    """
     return {
         f"{module}.{name}": (id(value), measure(value))
         for module, loaded in [*sys.modules.items()]

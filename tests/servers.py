@@ -36,7 +36,7 @@ def free_port() -> int:
 
 
 def answers(url: str) -> bool:
-    """Whether a server is there and content."""
+    """Return whether a server answers well."""
     try:
         with urllib.request.urlopen(url, timeout=2) as response:
             return response.status == 200

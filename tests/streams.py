@@ -1,4 +1,4 @@
-"""Which tests run where: the one place that says so.
+"""Tests and the runs that they belong to: the one module that decides it.
 
 Each test belongs to one tier: `first` (make test), `smoke` (what make test takes of the
 browser and of faults), `rest` (make test-all) or `weekly` (make test-weekly). And every
@@ -175,8 +175,10 @@ SLOW = (
 
 
 def can_have(path: Path, expression: str) -> bool:
-    """Whether a file can have tests for marks that `and` joins. Collecting every file
-    for the few that a run needs takes as long as a hundred tests."""
+    """Return whether a file can have tests for marks that `and` joins.
+
+    Collecting every file for the few that a run needs takes as long as a hundred tests.
+    """
     if not path.is_relative_to(TESTS) or " or " in expression:
         return True
     return all(_can_have(path, name) for name in expression.split(" and "))

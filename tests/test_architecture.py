@@ -137,7 +137,7 @@ def find_module(name, files):
 
 
 def is_reached(name, imported):
-    """Whether following the imports of a module leads back to it."""
+    """Return whether following the imports of a module leads back to it."""
     seen, left = {name}, [*imported[name]]
     while left:
         module = left.pop()
@@ -184,7 +184,7 @@ def manage(*arguments, **env):
 
 
 class TestSeams:
-    """Where an app that a site can do without meets the core, or another app."""
+    """Contacts of an optional app with the core, or with another app."""
 
     def test_apps_fill_few_lists(self):
         """Every list, dictionary, signal or strategy of a module counts that an app
@@ -217,8 +217,10 @@ def names_of_modules():
 
 
 def core_symbols():
-    """What the apps that a site can do without use of the core. Those of the memory
-    are apart: its public functions are for all."""
+    """Return the symbols of the core that optional apps use.
+
+    Those of the memory are apart: its public functions are for all.
+    """
     apps = tuple(f"{app}." for app in settings.OPTIONAL_APPS)
     paths = [path for path in product() if f"{module_of(path)}.".startswith(apps)]
     used = {name for path in paths for name in uses_of(path)}
@@ -420,7 +422,7 @@ class TestDocumentation:
         assert sorted(documented) == self.settings()
 
     def test_the_example_has_the_defaults(self):
-        """Where it is one value, and does not depend on another setting."""
+        """Settings of one value that depend on no other setting are compared."""
         example = (ROOT / ".env.example").read_text()
         given = dict(re.findall(r"(?m)^#([A-Z_]+)=(.*)$", example))
         depends = {"STRUCTURED_OUTPUT", "SITE_HTTPS", "ENV_FILE", "ALLOWED_HOSTS"}

@@ -123,7 +123,7 @@ def test_strings_are_filled_in_after_the_lookup():
 
 
 def test_user_facing_texts_are_marked_for_translation():
-    """In errors and notices, and on labels; commands speak English."""
+    """Texts of errors, notices and labels are checked; commands speak English."""
     found = [
         f"{path.relative_to(ROOT)}:{value.lineno} {value.value}"
         for path in python_files()

@@ -186,7 +186,7 @@ async def test_the_engine_example_compacts_without_django():
 
 class TestPrivacy:
     def test_every_table_is_in_the_map_of_data(self, db):
-        """Of the site's models, and what else is in its database."""
+        """Tables of the site's models, and all others of its database, are listed."""
         page = (ROOT / "docs" / "privacy.md").read_text()
         heads = re.findall(r"(?m)^\| (`.+?`) \|", page)
         named = re.findall(r"`(\w+)`", " ".join(heads))

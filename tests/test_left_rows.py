@@ -37,7 +37,9 @@ def test_rows_of_apps_that_are_gone_go_with_what_they_belong_to(new_database):
 
 
 def test_rows_of_apps_that_are_gone_go_with_a_deleted_message(new_database):
-    """They may have its words, and no app is there that could look."""
+    """Rows of missing apps may have words of the message, and these apps cannot delete
+    them.
+    """
     with new_database() as url:
         planted = run_left_rows({"DATABASE_URL": url}, "plant")
         without = {"EXTRAS": "endpoint", "DATABASE_URL": url}

@@ -131,7 +131,7 @@ def test_words_of_a_reply_are_not_announced(compacted):
 
 @pytest.fixture
 def offline(monkeypatch):
-    """No name is looked up and nothing but this machine is called."""
+    """Forbid name look-ups, and calls to other machines."""
     connect = socket.socket.connect
 
     def stay_here(self, address):

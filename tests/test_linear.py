@@ -1,4 +1,4 @@
-"""No text freezes the process: whatever reads one takes time in proportion to it."""
+"""Texts cannot freeze the process: its readers take time in proportion to them."""
 
 import ast
 import json
@@ -37,7 +37,7 @@ NOT_TRIED = {
 
 
 class Noted(BaseModel):
-    """What a summary may be made of."""
+    """A summary, and the messages that it may be made of."""
 
     facts: list[str]
 
@@ -47,7 +47,7 @@ def said(text, seq=1):
 
 
 def read_request(text):
-    """What the summariser's request quotes above itself, as the demo model reads it."""
+    """Return the quotes of the summariser's request, as the demo model reads them."""
     above = [SystemMessage("s"), said(text)]
     told = {"code": material.make_code(above), "messages": 1, "extends": False}
     asked = f"{prompts.MARKER}\n{json.dumps({**told, 'max_tokens': 100})}"
@@ -138,7 +138,9 @@ def test_patterns_are_linear():
 
 
 def test_unloaded_modules_have_no_slow_pattern():
-    """Their tables are there only where a setting asks for them, so they are read."""
+    """Tables of these modules exist only where a setting asks for them, so the source
+    is read.
+    """
     calls = {
         (node.func.attr, node.args[0].value)
         for path in Path(organisation.__file__).parent.glob("*.py")

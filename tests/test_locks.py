@@ -1,4 +1,4 @@
-"""What is installed: the lock beside each file of requirements agrees with it."""
+"""Locks of requirements: each agrees with the file beside it."""
 
 import re
 from importlib import metadata
@@ -40,7 +40,7 @@ def required(name):
 
 
 def locked(name):
-    """Of each package the requirements that pin it: several where systems differ."""
+    """Return the requirements that pin each package: several where systems differ."""
     found = {}
     for pin, _, _ in ENTRY.findall((ROOT / f"{name}.lock").read_text()):
         found.setdefault(Requirement(pin).name, []).append(Requirement(pin))
@@ -66,7 +66,7 @@ class TestOneLock:
         assert not wrong, f"make lock: {name}.lock has no version for {wrong}"
 
     def test_lock_has_all_that_is_required(self, name):
-        """What is installed here would bring nothing that the lock lacks."""
+        """The installed packages of a lock include all that it requires."""
         pins = locked(name)
         extras = {
             package: requirement.extras

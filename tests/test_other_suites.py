@@ -93,7 +93,7 @@ def test_a_run_is_held_against_it(changes, run, told):
 class TestRun:
     @pytest.fixture
     def checkout(self, tmp_path):
-        """Of a library in a folder of a larger repository."""
+        """Return a checkout of a library in a folder of a larger repository."""
         folder = tmp_path / "checkout" / "libs" / "it"
         (folder / "tests").mkdir(parents=True)
         (folder / "tests" / "test_short.py").write_text(TESTS)

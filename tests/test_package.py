@@ -64,7 +64,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def python(wheel, tmp_path_factory):
-    """Of an environment that has the packages of the tests, but not the repository.
+    """Return a Python that has the packages of the tests, but not the repository.
 
     Into it, pip installs the wheel with its extra: it finds what that depends on.
     """
@@ -105,7 +105,7 @@ def test_metadata_names_the_tested_versions(wheel):
 
 
 def test_wheel_is_all_that_pip_installs_beside_this_langchain(python):
-    """No version that is there is replaced, and none is missing."""
+    """Versions that are installed are not replaced, and none is missing."""
     (site_packages,) = (python.parents[1] / "lib").glob("python*/site-packages")
     own = {path.name.partition("-")[0] for path in site_packages.glob("*.dist-info")}
     assert own == {"windowpane_memory"}

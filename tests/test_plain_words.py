@@ -21,7 +21,9 @@ def findings():
 
 @pytest.mark.parametrize("kind", plain_words.KINDS)
 def test_debt_in_plain_words_only_falls(findings, kind):
-    """No area has more findings of a kind than its row of the table allows."""
+    """Areas have at most as many findings of a kind as their row of the
+    table allows.
+    """
     grown = {
         area: found
         for (area, each), found in findings.items()

@@ -1,4 +1,4 @@
-"""What scripts/serve.py tells a service manager, and what it logs of requests."""
+"""Messages of scripts/serve.py to a service manager, and its log of requests."""
 
 import io
 import socket

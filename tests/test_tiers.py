@@ -18,7 +18,7 @@ RUNS = re.findall(r'^  run(?:_on_two)? (\w+) "([^"]+)" "\$@"$', SCRIPT, re.M)
 
 
 def count_runs(database, marks):
-    """How many runs of scripts/test.sh take a test with these marks."""
+    """Return how many runs of scripts/test.sh take a test with these marks."""
     return sum(
         Expression.compile(expression).evaluate(lambda name, **_: name in marks)
         for place, expression in RUNS

@@ -1,4 +1,4 @@
-"""What fails is run again alone, and counts when it fails again."""
+"""Failed tests are run again alone, and count if they fail again."""
 
 import pytest
 

@@ -159,7 +159,7 @@ def test_rows_of_every_table_stay(full_url, extras):
 
 
 def count_rows(url):
-    """How many rows each table has."""
+    """Return the number of rows of each table."""
     tables = (
         "SELECT tbl_name FROM sqlite_schema WHERE name NOT LIKE 'sqlite%'",
         "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
@@ -182,14 +182,16 @@ def connect(url):
 
 
 def describe(url):
-    """What the database is made of."""
+    """Return the structure of the database."""
     with connect(url) as opened:
         asked = SCHEMA[bool(plugin.cluster)]
         return {row for statement in asked for row in opened.execute(statement)}
 
 
 def say_what_it_waits_for(opened, written):
-    """Of a migration that does not end: what it wrote, and the database's work."""
+    """Describe a migration that does not end: its output, and the work of
+    the database.
+    """
     columns = "pid, state, wait_event_type, wait_event, left(query, 200)"
     asked = f"SELECT {columns} FROM pg_stat_activity WHERE datname IS NOT NULL"  # noqa: S608
     rows = opened.execute(asked).fetchall() if plugin.cluster else []

@@ -44,7 +44,7 @@ def collect(database: str) -> list[str]:
 
 
 def judge(runs: list[dict[str, Any]], expected: dict[str, list[str]]) -> list[str]:
-    """What is wrong: tests that ran twice on one Python and database, or never."""
+    """Return the errors: tests that ran twice on one Python and database, or never."""
     python = "{}.{}".format(*sys.version_info)
     wrong = []
     for kind in sorted({(run["python"], run["database"]) for run in runs}):

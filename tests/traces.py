@@ -1,4 +1,4 @@
-"""What a site without an app shows of itself: run in a process of that site."""
+"""Traces of an app that a site lacks: run in a process of that site."""
 
 import io
 import json
@@ -87,7 +87,7 @@ def read(client, path):
 
 
 def import_into(user, text):
-    """How many messages came with it."""
+    """Import the file and return how many messages came with it."""
     from chatsite.features.importing.outcome import KIND
     from chatsite.features.importing.storing import import_conversations
 

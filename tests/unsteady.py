@@ -64,7 +64,7 @@ class Recorder:
 
 
 def describe(report: pytest.TestReport) -> str:
-    """Where and what, in a few lines; the whole of it is in the output of its run."""
+    """Describe a failure in a few lines; all of it is in the output of its run."""
     if crash := getattr(report.longrepr, "reprcrash", None):
         lines = f"{crash.path}:{crash.lineno}: {crash.message}".splitlines()
         return "\n".join(lines[:ERROR_LINES])
@@ -97,7 +97,7 @@ def passes_alone(failure: Failure) -> bool:
 
 
 def judge(failures: list[Failure]) -> tuple[bool, str]:
-    """Whether the suite counts as passed, and what there is to say about it."""
+    """Return whether the suite counts as passed, and the words about it."""
     if len(failures) > MOST_RERUN:
         return False, f"{len(failures)} tests failed, which are not run again."
     unsteady = [each for each in failures if passes_alone(each)]

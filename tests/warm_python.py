@@ -161,7 +161,7 @@ def fork_program(
 
 
 def run_program(arguments: list[str]) -> None:
-    """As `python *arguments` does."""
+    """Run `python *arguments`."""
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -31,7 +31,9 @@ def find_unproved(received):
 
 
 def check_context(shown, received=None):
-    """What context.json says sums up; its body was `received`, if it was recorded."""
+    """Check that the parts of context.json sum up; its body was `received`, if it was
+    recorded.
+    """
     sizes = [part["tokens"] for part in shown["parts"]]
     assert sum(sizes) == shown["tokens"]["estimated"], shown["parts"]
     assert all(size > 0 for size in sizes), shown["parts"]

@@ -1,4 +1,5 @@
-"""Who takes part: every system with its usual settings, and with this project's budget.
+"""The contestants: every system with its usual settings, and with this project's
+budget.
 
 Usual settings are those of its documentation or of its factory. The fixed budget is:
 compaction at 4,000 tokens of this project's estimate down to 1,000, and read everything

@@ -267,7 +267,9 @@ def find_days(text: str, at: date) -> list[str]:
 
 
 def is_found(text: str, at: date, day: date) -> bool:
-    """Whether the day is found, with at most one other beside that of the message."""
+    """Return whether the day is found, with at most one other beside that of the
+    message.
+    """
     found = find_days(text, at)
     return f"{day}" in found and len(found) <= 3
 

@@ -29,7 +29,7 @@ SAID = {
 
 
 def take_half(name: str, half: str, language: str) -> list[Sentence]:
-    """Of each register and label the same places in both languages."""
+    """Return half of each register and label, the same positions in both languages."""
     chance = random.Random(SEED)
     found = read_sentences(SENTENCES.with_name(f"everyday_{name}.txt"))
     halves: dict[tuple[str, bool], list[int]] = {}
@@ -58,7 +58,7 @@ def change(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def judge(name: str, each: Sentence) -> tuple[bool, bool]:
-    """Whether it is found, and whether something is found that is none."""
+    """Return whether it is found, and whether a false one is found."""
     start = each.text.find(each.rule) if each.rule else 0
     end = start + len(each.rule)
     found = [one.start < end and start < one.end for one in FINDERS[name](each.text)]

@@ -1,4 +1,4 @@
-"""What a run gives: the figures of every contestant."""
+"""Results of a run: the figures of every contestant."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,8 +14,10 @@ OURS = "Windowpane"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one contestant: a report per set of conversations, the hash of each request
-    that it sent there, per conversation, and what became of stated facts and rules."""
+    """The figures of one contestant: a report per set of conversations, the hash of
+    each request that it sent there, per conversation, and the fate of stated facts and
+    rules.
+    """
 
     name: str
     reports: dict[str, dict[str, Any]]

@@ -1,4 +1,5 @@
-"""Who knows what: which messages a summariser read, and which texts carry them on.
+"""The ledger of knowledge: messages that a summariser read, and texts that carry them
+on.
 
 A message is carried by a summary whose request held it whole, or held a whole summary
 that carries it. The number with it: how often the text about it was written.

@@ -92,7 +92,7 @@ class Meter:
                 self.ledger.read(event)
 
     def _probe(self) -> list[BaseMessage]:
-        """What the model would be sent for one question more; its cost not counted."""
+        """Return the request for one more question; its cost is not counted."""
         start, number = len(self.system.log), len(self.messages) + 1
         self.system.play(
             to_message(number, "user", PROBE), to_message(number + 1, "assistant", "")
@@ -136,8 +136,10 @@ class Meter:
                 self.tally.newest_in_request.append(is_there)
 
     def _shows(self, newest: int, asked: RecordedQuestion) -> bool:
-        """Whether a request with this question gives the newest value where its message
-        is, or is quoted; or, in a summary, with the whole sentence that states it."""
+        """Return whether a request with this question gives the newest value where its
+        message is, or is quoted; or, in a summary, with the whole sentence that states
+        it.
+        """
         request = [*self.probed, *self.system.recall(asked.question)]
         texts = [m.text for m in request if str(m.id) == str(newest)]
         if any(has_number(text, asked.newest_value) for text in texts):

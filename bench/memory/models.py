@@ -21,14 +21,14 @@ Write = Callable[[Sequence[BaseMessage], int], str]
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What the chat model was sent."""
+    """A request of the chat model."""
 
     prompt: list[BaseMessage]
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """What the summariser was sent, and what it wrote."""
+    """A request of the summariser, and its reply."""
 
     request: list[BaseMessage]
     text: str

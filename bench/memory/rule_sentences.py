@@ -69,8 +69,11 @@ def read_sentences(path: Path = SENTENCES) -> list[Sentence]:
 
 
 def take_half(half: str) -> list[Sentence]:
-    """Of each register and label alike. The same places in both languages: sentences
-    with the same place can be of one thought, and are in one half then."""
+    """Return half of each register and label.
+
+    The halves of both languages have the same positions: sentences of one position can
+    be of one thought, and are then in one half.
+    """
     chance = random.Random(SEED)
     places: dict[tuple[str, bool], list[bool]] = {}
     seen: Counter[tuple[str, str, bool]] = Counter()
@@ -90,7 +93,7 @@ def take_half(half: str) -> list[Sentence]:
 
 
 def is_found(sentence: Sentence) -> tuple[bool, bool]:
-    """Whether its rule is found, and whether something is found that is none."""
+    """Return whether its rule is found, and whether a false one is found."""
     start = sentence.text.find(sentence.rule) if sentence.rule else 0
     end = start + len(sentence.rule)
     on_it = [

@@ -75,8 +75,9 @@ WRITERS: dict[str, Callable[[], Write]] = {
 
 @dataclass(frozen=True, slots=True)
 class RuleSurvival:
-    """Of one summariser: the share of the requests after the last rule was said that
-    have all rules, and how many of the rules the last one has."""
+    """The result of one summariser: the share of the requests after the last rule was
+    said that have all rules, and how many of the rules the last one has.
+    """
 
     with_all: float
     in_last: int

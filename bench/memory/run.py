@@ -47,7 +47,9 @@ def measure(name: str) -> Figures:
 
 
 def keep_quiet() -> None:
-    """What LangMem and the checkpointer warn of is counted, or is no matter here."""
+    """Silence warnings of LangMem and the checkpointer that are counted, or do not
+    matter here.
+    """
     os.environ["LANGSMITH_TRACING"] = "false"
     warnings.simplefilter("ignore")
     logging.disable(logging.ERROR)

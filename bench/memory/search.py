@@ -36,7 +36,9 @@ def main() -> None:
 
 
 def score(recording: RecordedConversation) -> Iterator[tuple[float, float]]:
-    """Of each question, the share of its evidence that is found by us, and by BM25."""
+    """Return for each question the share of its evidence that is found by us, and by
+    BM25.
+    """
     places = {each.id: n for n, each in enumerate(recording.messages, start=1)}
     documents = [
         Document.from_text(seq, each.role, each.content, each.created_at)
@@ -56,7 +58,7 @@ def score(recording: RecordedConversation) -> Iterator[tuple[float, float]]:
 
 
 class Bm25:
-    """As in the textbook, with its usual numbers."""
+    """BM25 of the textbook, with its usual numbers."""
 
     K1, B = 1.2, 0.75
 

@@ -1,4 +1,4 @@
-"""How many facts survive: with a perfect summariser, and with one that loses some."""
+"""Surviving facts: with a perfect summariser, and with one that loses some."""
 
 from dataclasses import dataclass
 from statistics import mean

@@ -45,7 +45,7 @@ def read_pairs(name: str) -> Iterator[Pair]:
 
 
 def take_half(half: str, name: str = FILES[0]) -> list[Pair]:
-    """Of each language and label alike."""
+    """Return half of each language and label."""
     chance = random.Random(SEED)
     taken = []
     for language in ("en", "zh"):
@@ -62,7 +62,7 @@ def take_half(half: str, name: str = FILES[0]) -> list[Pair]:
 
 
 def is_marked(pair: Pair) -> bool:
-    """Whether the later statement is taken for the newer value."""
+    """Return whether the later statement is taken for the newer value."""
     told = [
         statement
         for seq, text in enumerate((pair.old, pair.new), start=1)

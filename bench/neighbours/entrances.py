@@ -119,7 +119,9 @@ class EndlessCalls(Talk):
 
 
 class Replies(Talk):
-    """As many replies at once as one user may have (64), of 50 words a second."""
+    """An attack with as many concurrent replies as one user may have (64), of 50 words
+    a second.
+    """
 
     name = "64 replies at once"
     lasts = True
@@ -292,7 +294,7 @@ class SharedPages(Entrance):
 
 
 class OtherLinks(SharedPages):
-    """The same, and the neighbour waits for another shared page."""
+    """The attack on shared links while the neighbour waits for another shared page."""
 
     name = "shared pages, for another one"
     opens_link = True

@@ -25,12 +25,12 @@ class Figures:
 
     @property
     def late(self) -> float:
-        """How much later than usual the word mostly came."""
+        """Return the usual delay of the word."""
         return median(self.attacked) - median(self.quiet)
 
     @property
     def latest(self) -> float:
-        """How much later than usual it came at worst."""
+        """Return the largest delay of the word."""
         return max(self.attacked) - median(self.quiet)
 
     @property

@@ -44,7 +44,7 @@ ADDRESS = "10.0.0.1"
 
 @dataclass(frozen=True)
 class Place:
-    """What a client needs of a site, for another process."""
+    """The data of a site that a client in another process needs."""
 
     url: str
     socket_url: str
@@ -124,7 +124,7 @@ def measure(entrance: Entrance, provider_url: str, static: Path) -> Figures:
 
 
 def environment(folder: Path, provider_url: str, static: Path) -> dict[str, str]:
-    """As a site is deployed, behind a proxy."""
+    """Return the environment of a deployed site, behind a proxy."""
     return {
         "DEBUG": "false",
         "SECRET_KEY": "only-for-this-bench-" * 3,

@@ -44,7 +44,7 @@ def answer_call(x: Any, name: str, _: str) -> None:
 
 
 def answer_reminders(x: Any, number: str, at: str, _: str) -> None:
-    """As many reminders as that, all for this second."""
+    """Answer with as many reminders, all for this second."""
     due = datetime.fromtimestamp(int(at), UTC).isoformat()
     asked = [("remind_me", {"text": f"{n}", "at": due}) for n in range(int(number))]
     calling(*asked)(x)

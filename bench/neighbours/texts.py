@@ -25,8 +25,10 @@ def write_hostile(kind: int, chars: int = TYPED - 100) -> str:
 
 
 def write_slow_text(number: int) -> str:
-    """What patterns with two ways to match take long for: many questions that end
-    with none, a rule with a gap; and between them what makes a summary due."""
+    """Write a text for which patterns with two ways to match take long: many questions
+    that end with none, a rule with a gap; and between them the parts that make a
+    summary due.
+    """
     text = (
         f"{number} " + repeat("?", 19_000, "x"),
         f"{number} always be nice" + repeat(" ", TYPED - 100, "x"),

@@ -88,7 +88,7 @@ def find_library(suite: Suite, source: Path) -> Path | None:
 def play(
     suite: Suite, python: Path, source: Path, folder: Path, verbose: bool
 ) -> dict[str, bool]:
-    """Whether each test passes, in a folder that has nothing else but the memory."""
+    """Return whether each test passes, in a folder that has only the memory."""
     for name in (*suite.tests, *suite.needs):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / name, folder / name)
@@ -111,7 +111,7 @@ def play(
 
 
 def read_report(path: Path) -> dict[str, bool]:
-    """Whether each test passed, by its module, class and name."""
+    """Return whether each test passed, by its module, class and name."""
     cases = ElementTree.parse(path).iter("testcase")  # noqa: S314 - pytest's own report
     return {
         f"{case.get('classname', '').partition('.test_')[2]}::{case.get('name')}": (

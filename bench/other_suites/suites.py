@@ -40,7 +40,7 @@ class Suite:
         return self.total - len(self.private)
 
     def find_changes(self, outcomes: Mapping[str, bool]) -> list[str]:
-        """What a run found that the table does not say."""
+        """Return the results of a run that the table lacks."""
         failed = {name for name, passed in outcomes.items() if not passed}
         failed -= set(self.private)
         known = set(self.exceptions)

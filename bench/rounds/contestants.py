@@ -1,4 +1,6 @@
-"""Who takes part: an agent with each memory, with the settings of its documentation."""
+"""The contestants: an agent with each memory, with the settings of its
+documentation.
+"""
 
 import tempfile
 from collections.abc import Callable, Sequence

@@ -36,8 +36,8 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the requests of one turn were, and how many of the facts that the tools
-    found are in the request for the next question.
+    """The requests of one turn, and how many of the facts that the tools found are in
+    the request for the next question.
 
     `without_result`: requests that lack the newest result, or have none of its text.
     `summaries`: requests to the summariser. `error` ended the turn, if any.
@@ -125,7 +125,9 @@ def _ask(agent: Agent, question: str) -> str:
 
 
 def _lacks_result(body: dict[str, Any], rounds: int) -> bool:
-    """Whether the result of the newest of so many rounds has no word in a request."""
+    """Return whether a request lacks every word of the newest result of so
+    many rounds.
+    """
     newest = f"call_{rounds}_0"
     shown = zip(body["messages"], _texts(body), strict=True)
     read = [text for message, text in shown if message.get("tool_call_id") == newest]

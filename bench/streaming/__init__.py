@@ -1,1 +1,1 @@
-"""What streaming a reply costs and how late its words come, here and elsewhere."""
+"""Costs of streaming a reply and the delay of its words, here and elsewhere."""

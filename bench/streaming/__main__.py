@@ -30,7 +30,9 @@ IDLE_SECONDS = 20
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one round. Times in milliseconds, processor time in microseconds."""
+    """The figures of one round. Times in milliseconds, processor time in
+    microseconds.
+    """
 
     cpu_per_word: float
     late: float

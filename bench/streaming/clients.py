@@ -32,7 +32,9 @@ class ReplyTimes:
 
     @property
     def first_over_upstream(self) -> float:
-        """From Enter to the first word, without what the provider took."""
+        """Return the time from Enter to the first word, without the
+        provider's share.
+        """
         return self.starts_at + self.late[0] - self.sent_at - upstream.FIRST * 1000
 
 
@@ -65,7 +67,7 @@ class Person:
         await self.greet()
 
     async def greet(self) -> None:
-        """What comes before the first message."""
+        """Receive the messages before the first one of the conversation."""
 
     async def leave(self) -> None:
         await self.socket.close()
@@ -74,7 +76,7 @@ class Person:
         raise NotImplementedError
 
     def pieces(self) -> AsyncIterator[str]:
-        """What is added to the reply, until it has ended."""
+        """Yield the parts that are added to the reply, until it has ended."""
         raise NotImplementedError
 
     async def ask(self) -> ReplyTimes:

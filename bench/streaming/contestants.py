@@ -78,7 +78,7 @@ class Contestant:
         ]
 
     def cpu_seconds(self) -> float:
-        """What all its processes have used so far."""
+        """Return the processor seconds that all its processes have used so far."""
         found = [self.server, *self.helpers]
         return sum(cpu_of_tree(each.process.pid) for each in found)
 
@@ -218,8 +218,10 @@ def windowpane(
 def all_of_them(
     upstream_url: str, names: set[str], messages: int = 10
 ) -> Iterator[list[Contestant]]:
-    """Those asked for, all started; only one at a time has work. Each of the site's
-    conversations begins with so many messages."""
+    """Start those that were asked for; only one at a time has work.
+
+    Each of the site's conversations begins with so many messages.
+    """
     with ExitStack() as stack:
         found = []
         if "raw" in names:

@@ -116,7 +116,7 @@ def test_a_turn_is_a_question_with_its_reply():
 
 
 def test_the_window_of_another_memory_can_follow_the_conversation():
-    """Its size is asked for before each turn, for the window without its summary."""
+    """The bench reads its size before each turn, for the window without its summary."""
     asked = []
 
     def find_size(window, summary_tokens):

@@ -1,5 +1,7 @@
-"""What is run by hand and takes minutes is started at least: without Django's settings,
-which each process of a bench has for itself."""
+"""Smoke tests of benches that are run by hand and take minutes.
+
+They run without Django's settings, which each process of a bench has for itself.
+"""
 
 import os
 import subprocess

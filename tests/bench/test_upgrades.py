@@ -1,4 +1,4 @@
-"""What the bench of upgrades counts as an upgrade's fault."""
+"""Faults of an upgrade, as the bench of upgrades counts them."""
 
 from bench.upgrades import leave_out_own
 

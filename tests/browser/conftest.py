@@ -68,7 +68,9 @@ def site(make_site):
 
 @pytest.fixture(scope="session")
 def seeded(site):
-    """With the user demo and the conversation of 31 messages that the pictures show."""
+    """Return the site with the user demo and the conversation of 31 messages of the
+    pictures.
+    """
     site.manage("seed_demo")
     return site
 
@@ -104,7 +106,7 @@ def browser():
 
 @pytest.fixture
 def errors():
-    """What the browser complained about; a test that expects some clears it."""
+    """Collect the errors of the browser; a test that expects some clears them."""
     seen = []
     yield seen
     assert seen == []

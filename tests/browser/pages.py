@@ -102,7 +102,9 @@ class ConversationPage:
         return self.page.locator("#turns .live .body")
 
     def open_sheet(self, kind):
-        """What is in a sheet of the right pane, for this page until it is reloaded."""
+        """Show the content of a sheet of the right pane, for this page until it is
+        reloaded.
+        """
         self.right.locator(f".part-{kind}:not([open]) > summary").click()
         return self.right.locator(f".part-{kind}")
 

@@ -143,7 +143,9 @@ def test_diagram_code_is_loaded_on_demand(chat):
 
 
 def test_mermaid_stays_code_where_the_app_is_off(chat):
-    """No element says that it draws the language, as where EXTRAS lacks the app."""
+    """Mermaid stays a code block without the element of the app, as where EXTRAS lacks
+    it.
+    """
     page = chat.page
     page.add_init_script(
         """document.addEventListener("readystatechange", () => {

@@ -28,7 +28,7 @@ def is_pressed(tab, name, seq=2, *, pressed=True):
 
 
 def place_of(tab):
-    """Where what follows the buttons stands."""
+    """Return the position of the content that follows the buttons."""
     boxes = [tab.message(seq).bounding_box() for seq in (2, 3)]
     scrolled = tab.page.evaluate("document.getElementById('transcript').scrollTop")
     return boxes, scrolled

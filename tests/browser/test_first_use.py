@@ -20,7 +20,7 @@ LOG = "A line of a log.\n" * 400
 
 @pytest.fixture
 def loaded(chat):
-    """What the page has loaded of the modules, one entry for each request."""
+    """Return the modules that the page has loaded, one entry for each request."""
     found = []
     chat.page.on("request", lambda request: found.extend(MODULES.findall(request.url)))
     return found

@@ -1,4 +1,4 @@
-"""What floats lies over no text: bars of actions, notices, the guide, closed menus."""
+"""Floating parts cover no text: bars of actions, notices, the guide, closed menus."""
 
 import pytest
 from playwright.sync_api import expect

@@ -19,7 +19,9 @@ def quick(make_site):
 
 
 def hears(act):
-    """It has the focus, and htmx has taken it: before that, a key is lost."""
+    """Return whether it has the focus and htmx has taken it: before that, a key is
+    lost.
+    """
     expect(act).to_be_focused()
     expect(act.page.locator(".htmx-added")).to_have_count(0)
 

@@ -62,7 +62,7 @@ def log_in(chat, keys):
 
 
 def begin(chat, keys, text):
-    """What is typed outside of every field goes to the message box."""
+    """Type outside of every field: the text goes to the message box."""
     chat.page.evaluate("document.activeElement.blur()")
     keys.type(text)
     expect(chat.box).to_be_focused()

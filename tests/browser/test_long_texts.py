@@ -49,7 +49,9 @@ def has_lived(page):
 
 
 def check(page, turns):
-    """What was sent over the socket is drawn, and the socket goes on."""
+    """Check that a message sent over the socket is drawn, and that the socket stays
+    open.
+    """
     expect(page.turns).to_have_count(turns)
     marked = "document.querySelector('#turns .turn').dataset.drawn = 'outdated'"
     page.page.evaluate(marked)

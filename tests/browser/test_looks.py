@@ -1,5 +1,6 @@
-"""How the pages look, as far as a browser can measure it: the words in front, and the
-rest at a glance."""
+"""The looks of the pages, as a browser can measure them: the words in front, and the
+rest at a glance.
+"""
 
 import pytest
 from playwright.sync_api import expect
@@ -87,8 +88,9 @@ def test_dialogs_and_shared_pages_have_five_sizes_and_two_weights(demo):
 
 
 def test_every_page_that_a_link_leads_to_has_five_sizes_and_two_weights(demo):
-    """Those of the account, of what replies cost, and the whole admin, about which the
-    browser has nothing to report either."""
+    """The pages include those of the account, of costs, and the whole admin; the
+    browser reports nothing about them either.
+    """
     page, root = demo.page, demo.site.url
     before = change_demo(demo.site, on=True, title="W" * 120)
     try:

@@ -1,4 +1,4 @@
-"""How many entries menus have: those of the site's defaults, and with all extras."""
+"""Entries of menus: those of the site's defaults, and with all extras."""
 
 import pytest
 from playwright.sync_api import expect

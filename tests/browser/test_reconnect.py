@@ -1,5 +1,6 @@
-"""What the page does when the server says not now, or says nothing: nothing is lost and
-nothing is sent twice. The socket runs through a handler that can interfere.
+"""The page while the server refuses or is silent: no message is lost or sent twice.
+
+The socket runs through a handler that can interfere.
 """
 
 import json
@@ -132,7 +133,7 @@ def test_refused_page_reports_too_many_pages_without_a_loop(chat):
 
 
 def test_messages_wait_before_the_page_knows_that_it_is_offline(chat, meddled):
-    """No answer comes, and the socket stays open."""
+    """The server does not answer, and the socket stays open."""
     silent = ["yes"]
     meddled(lambda page, server, sent, n: bool(silent))
     chat.box.fill("First")

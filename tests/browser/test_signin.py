@@ -49,7 +49,9 @@ def organisation(make_site, idp, saml_idp, tmp_path_factory):
 
 @pytest.fixture
 def page(take_context, errors, organisation):
-    """Of a browser with a passkey of its own, on a host that can have some."""
+    """Return a page of a browser with a passkey of its own, on a host that can have
+    some.
+    """
     page = take_context().new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on(
@@ -105,7 +107,9 @@ def test_a_provider_a_passkey_and_the_pages_of_both(page, organisation, idp):
 
 
 def test_a_form_of_another_site_opens_the_session_that_asked(page, organisation):
-    """To a browser the provider is one: its form comes without cookies of this site."""
+    """Both are one provider to a browser: its form comes without cookies of
+    this site.
+    """
     root = organisation.url.replace("127.0.0.1", "localhost")
     page.goto(f"{root}/accounts/login/?next=/account/")
     page.locator("form[action*=saml] button").click()

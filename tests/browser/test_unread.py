@@ -1,4 +1,4 @@
-"""What came into another conversation: a dot, a number in the title, a notification."""
+"""News of another conversation: a dot, a number in the title, a notification."""
 
 import pytest
 from playwright.sync_api import expect

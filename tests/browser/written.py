@@ -18,7 +18,7 @@ from .pages import USER
 
 
 def work_in(site, work, *args):
-    """What work(*args) returns when the database is that of the site."""
+    """Return the result of work(*args) in the database of the site."""
     # Not in this thread, where Playwright has its event loop.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(_work_in, site, work, args).result()

@@ -100,7 +100,7 @@ def source(bob):
 
 @pytest.fixture
 def exported(client, source):
-    """As a file: through JSON."""
+    """Return the export as a file: through JSON."""
     return signed_in(source.owner).get(url("export-json", source)).json()
 
 
@@ -131,7 +131,7 @@ def reviewer(client, staff_with):
 
 @pytest.fixture
 def rendered(monkeypatch):
-    """How often each template was rendered since a test began."""
+    """Count how often each template was rendered since a test began."""
     counts = Counter()
     render = Template._render
 

@@ -30,8 +30,11 @@ ACTS = ("pin", "unpin", "leave-out", "bring-back", "delete", "delete")
 
 
 def make_conversation(user):
-    """One that has something of everything. All texts are Chinese and about pears, so
-    tests can tell them from the words of the page in any language."""
+    """Make a conversation with something of everything.
+
+    All texts are Chinese and about pears, so tests can tell them from the words of the
+    page in any language.
+    """
     made = transcript.create_conversation(user, title="梨", preset="langgraph")
     talk_in_turns(made, *(f"第 {n} 件事：梨。" for n in range(7)), reply="好梨。")
     first = summarise(
@@ -187,7 +190,7 @@ class Reader:
 
 
 def fragments_of(conversation):
-    """What a socket brings to the page."""
+    """Return the fragments that a socket sends to the page."""
     turn = conversation.turns.order_by("-pk").first()
     page = fragments.LivePage()
     yield "sync", "".join(page.sync(conversation))

@@ -157,7 +157,7 @@ def work_off():
 
 
 def propose(client, conversation, seq, **fields):
-    """What the dialog shows when a summary that was asked for is there."""
+    """Propose a summary, and return the content of its dialog."""
     target = memory_url("propose", conversation, seq=seq)
     client.post(target, fields, headers=HTMX)
     work_off()
@@ -166,6 +166,6 @@ def propose(client, conversation, seq, **fields):
 
 
 def violations():
-    """What the audits of the memory and of the turns find."""
+    """Return the violations that the audits of the memory and of the turns find."""
     checks = (audit.check_memory, turn_audit.check_turns)
     return [str(found) for check in checks for found in check()]

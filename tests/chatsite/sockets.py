@@ -66,7 +66,7 @@ class Chat:
 
     @property
     def waiting(self):
-        """How many texts the client has been sent, and has not read."""
+        """Return how many sent texts the client has not read."""
         return self.socket.output_queue.qsize()
 
     async def __aenter__(self):

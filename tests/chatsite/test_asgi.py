@@ -1,4 +1,4 @@
-"""What a stranger's headers change at a site under daphne."""
+"""Headers of a stranger, and their effects on a site under daphne."""
 
 import email
 import re

@@ -244,7 +244,9 @@ def test_folder_of_a_socket_is_read_from_the_address(monkeypatch):
 
 
 def test_misspelt_settings_are_named(monkeypatch, tmp_path):
-    """Of the file all that is no setting, of the environment what is like one."""
+    """Lines of the file are named if they are no setting, variables of the environment
+    if they resemble one.
+    """
     file = tmp_path / "some.env"
     file.write_text("CHAT_MODLE=x\nWHATEVER=1\nHTTPS_PROXY=http://x\n")
     others = {"ENV_FILE": str(file), "OPENAI_APIKEY": "x", "HOME": "/root", "LANG": "C"}

@@ -1,4 +1,4 @@
-"""What is deleted is in no column of any table, in no file, and in nothing that is made
+"""Deleted texts are in no column of any table, in no file, and in nothing that is made
 of them: a word is planted in every column that can hold one, found by introspection, so
 a new column has to be cleared, or named here with a reason.
 """
@@ -282,7 +282,7 @@ def plant_in_all(conversation, word):
 
 
 def columns_of(model):
-    """Those that can hold words, bytes included."""
+    """Return the columns that can hold words, bytes included."""
     yield from text_columns(model)
     for field in model._meta.concrete_fields:
         if field.get_internal_type() == "BinaryField":
@@ -294,7 +294,9 @@ def name_of(field):
 
 
 def rows_of(model, conversation):
-    """Of the conversation itself, of one of its rows, or that are linked to it."""
+    """Return the rows of the conversation itself, of one of its rows, or
+    linked to it.
+    """
     if model is Conversation:
         return QuerySet(model).filter(pk=conversation.pk)
     if model is FilePassage:
@@ -444,7 +446,7 @@ class TestOrders:
     def test_title_that_an_older_release_wrote_goes_with_what_it_asked_about(
         self, client, talked
     ):
-        """It records the request, and leaves the sources of the title before."""
+        """The title records the request, and leaves the sources of the title before."""
         rows = Conversation.objects.filter(pk=talked.pk)
         values = {"purpose": "title", "sha256": "0" * 64, "model": "m"}
         values |= {"refs": {"messages": [3, 4]}, "tokens_estimated": 1}

@@ -278,5 +278,5 @@ def get(url, cookies, headers):
 
 
 def as_header(text):
-    """As bytes that a header can have; the others quoted, as browsers do."""
+    """Return bytes that a header can have; the others quoted, as browsers do."""
     return _quote(text.encode("utf-8", "surrogatepass").decode("latin-1"))

@@ -1,4 +1,4 @@
-"""What is decided by the beginning of a path, and where the URL map leads."""
+"""Decisions by the beginning of a path, and the targets of the URL map."""
 
 import re
 
@@ -24,7 +24,9 @@ LOCATIONS.append(("", "/admin/"))
 
 
 def find_location(path):
-    """By nginx's rules: an exact one, the longest beginning, and an expression."""
+    """Return the location by nginx's rules: an exact one, the longest beginning, and an
+    expression.
+    """
     exact = [start for kind, start in LOCATIONS if kind == "=" and path == start]
     starts = [(kind, start) for kind, start in LOCATIONS if kind in ("", "^~")]
     fits = [each for each in starts if path.startswith(each[1])]

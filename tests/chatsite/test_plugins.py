@@ -1,4 +1,4 @@
-"""What apps hand over to the core."""
+"""Registries of the core, filled by apps."""
 
 from collections import Counter
 
@@ -55,7 +55,7 @@ def test_a_table_forgets_a_message_that_is_deleted(tables, conversation):
 
 
 def test_a_table_has_its_own_name():
-    """The same name twice, and one of them would not be in the file."""
+    """Two tables of one name would overwrite each other in the file."""
     for of_kind in (
         exported_lists() + exported_values(),
         [data for data in plugins.app_data if data.list_own],

@@ -1,4 +1,4 @@
-"""What deploy/ describes, on loopback: two processes of the site behind nginx.
+"""The installation of deploy/ on loopback: two processes of the site behind nginx.
 
 Made of the files that people install. Only ports, folders, the host's name and the
 certificate are others than there.
@@ -64,7 +64,7 @@ def read_env(path):
 
 
 def commands_of(unit, instance=""):
-    """What a unit's ExecStart lines run, with this Python."""
+    """Return the commands of a unit's ExecStart lines, with this Python."""
     found = re.findall(r"(?m)^ExecStart=(.+)$", (DEPLOY / "systemd" / unit).read_text())
     commands = [shlex.split(line.replace("%i", instance)) for line in found]
     assert all(command[0] == PYTHON for command in commands)
@@ -195,7 +195,7 @@ class Installation:
         return self.processes[0].manage(*args)
 
     def release(self):
-        """What windowpane-release.service does, all at once to save time."""
+        """Do the work of windowpane-release.service, all at once to save time."""
         environment = self.processes[0].environment()
         commands = commands_of("windowpane-release.service")
         with tempfile.TemporaryFile() as log:

@@ -214,7 +214,7 @@ def was_asked_again(provider, calls):
 
 
 def restart(site, process):
-    """As `systemctl restart` does, with a look at the site meanwhile."""
+    """Restart as `systemctl restart` does, and request the site meanwhile."""
     assert process.terminate() == 0
     process.launch()
     for _ in range(5):
@@ -234,7 +234,9 @@ def follow(person, path, turn):
 
 
 def test_the_upgrade_runs_as_it_is_written(site, ann):
-    """With rows that a process of the last release leaves, which knows no signature."""
+    """The rows are those that a process of the last release leaves, which knows no
+    signature.
+    """
     (section,) = re.findall(r"(?s)## Upgrade.+?(?=\n## )", DOCS.read_text())
     steps = re.findall(r"(?m)^\d\. (.+)$", section)
     assert "systemctl start windowpane-release" in steps[2]

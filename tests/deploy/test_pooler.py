@@ -35,7 +35,7 @@ logfile = {folder}/pgbouncer.log
 
 
 class PgBouncer(Server):
-    """As Debian has it; it refuses to run as root."""
+    """A PgBouncer as Debian has it; it refuses to run as root."""
 
     name = "pgbouncer"
 

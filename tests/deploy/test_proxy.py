@@ -71,7 +71,9 @@ ADMIN = ("/admin/", "/admin/login/", "/admin/auth/user/")
 
 
 class FencedNginx(Nginx):
-    """With the admin kept to a network that no test is in, as docs/deploy.md says."""
+    """An nginx with the admin limited to a network without tests, as in
+    docs/deploy.md.
+    """
 
     def _site(self):
         page = (ROOT / "docs" / "deploy.md").read_text()

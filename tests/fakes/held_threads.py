@@ -1,4 +1,4 @@
-"""What a provider holds of conversations: Anthropic's threads, and OpenAI's responses.
+"""Conversations that a provider holds: Anthropic's threads, and OpenAI's responses.
 
 The rules and the errors are those that the SDKs' own text names: a thread ends some
 minutes after its last request, takes no `system` and no `tools` again, and continues
@@ -18,7 +18,7 @@ Value = dict[str, Any]
 
 @dataclass(frozen=True)
 class Held:
-    """What the provider has after a reply."""
+    """A reply and the history that the provider holds after it."""
 
     messages: tuple[Any, ...]
     setup: Value
@@ -41,7 +41,7 @@ class HeldState:
     lock: Lock = field(default_factory=Lock)
 
     def forget_all(self) -> None:
-        """As after the end of the provider's process."""
+        """Forget all, as after the end of the provider's process."""
         with self.lock:
             self.held.clear()
 

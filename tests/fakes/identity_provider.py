@@ -64,7 +64,7 @@ class IdentityProvider:
         return {"keys": [{**public, "kid": self.kid, "alg": "ES256", "use": "sig"}]}
 
     def authorize(self, asked: dict) -> str:
-        """Where the browser is led to, with a code."""
+        """Return the address to which the browser is led, with a code."""
         code = secrets.token_urlsafe(8)
         self.codes[code] = asked
         back = {"code": code, "state": asked["state"]}
@@ -135,6 +135,6 @@ def _make_handler(provider: IdentityProvider) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(text)
 
         def log_message(self, *args: object) -> None:
-            """Not into the output of the tests."""
+            """Keep the log out of the output of the tests."""
 
     return Handler

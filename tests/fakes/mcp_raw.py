@@ -188,7 +188,7 @@ class Handler(BaseHTTPRequestHandler):
             """The client has had enough."""
 
     def log_message(self, *_):
-        """Not to the log of a test."""
+        """Keep the log out of the output of the tests."""
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ def says_nothing_about_itself() -> str:
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
 def large(size: int) -> str:
-    """So many letters."""
+    """Return so many letters."""
     return "x" * size
 
 

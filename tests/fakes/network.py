@@ -114,8 +114,9 @@ def serve(handler, host="127.0.0.1", **values):
 
 
 def make_certificate(folder):
-    """Of "localhost", and its own authority: the file, and a folder as OpenSSL has
-    them."""
+    """Make a certificate of "localhost" and its own authority; return the file, and a
+    folder as OpenSSL has them.
+    """
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]

@@ -16,12 +16,14 @@ Message = dict[str, Any]
 
 
 def find_violations(body: dict[str, Any]) -> list[str]:
-    """What OpenAI would refuse in this request; [] for a good one."""
+    """Return the errors for which OpenAI would refuse this request; [] for
+    a good one.
+    """
     return [*_of_tools(body), *find_faults(body.get("messages"))]
 
 
 def find_faults(messages: object) -> list[str]:
-    """The same for the `messages` of a request alone."""
+    """Return the errors of the `messages` of a request alone."""
     if not isinstance(messages, list) or not messages:
         return ["messages: expected at least one"]
     return list(_of_messages(messages))

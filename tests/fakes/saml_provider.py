@@ -79,7 +79,9 @@ def sign(element: Any, key: Key, **options: Any) -> None:
 
 
 def add_prefixes(step: Any, *prefixes: str, name: str = "PrefixList") -> None:
-    """Of namespaces that this step of a signature keeps, wherever they are known."""
+    """Add the prefixes of namespaces that this step of a signature keeps, wherever they
+    are known.
+    """
     named = etree.SubElement(step, f"{{{CANONICAL}}}InclusiveNamespaces")
     named.set(name, " ".join(prefixes))
 
@@ -133,7 +135,7 @@ class SamlIdentityProvider:
         )
 
     def answer(self, asked: dict[str, str]) -> tuple[str, dict[str, str]]:
-        """Where a browser is to send which form."""
+        """Return the form that a browser has to send, and its address."""
         request = etree.fromstring(
             zlib.decompress(base64.b64decode(asked["SAMLRequest"]), -15)
         )
@@ -290,7 +292,7 @@ def _in_extensions(root: Any, right: Any, wrong: Any) -> Any:
 
 
 def _whole_response(root: Any, right: Any, wrong: Any) -> Any:
-    """Of a response that is signed: a copy of it inside of the signature."""
+    """Return a signed response with a copy of it inside of the signature."""
     signature = find(root, "ds:Signature")
     copy = deepcopy(root)
     copy.remove(find(copy, "ds:Signature"))
@@ -339,6 +341,6 @@ def _make_handler(provider: SamlIdentityProvider) -> type[BaseHTTPRequestHandler
             self.wfile.write(body)
 
         def log_message(self, *args: object) -> None:
-            """Not into the output of the tests."""
+            """Keep the log out of the output of the tests."""
 
     return Handler

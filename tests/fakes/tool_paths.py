@@ -1,4 +1,7 @@
-"""Where the tools of own_tools.py are. Without Django, which benches load later."""
+"""Paths to the tools of own_tools.py.
+
+The module needs no Django, which benches load later.
+"""
 
 PATHS = [
     f"tests.fakes.own_tools.{name}"

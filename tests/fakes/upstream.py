@@ -105,7 +105,7 @@ class Upstream:
 
     @contextmanager
     def unfinished(self) -> Iterator[None]:
-        """No reply ends inside: its text comes at once, its end afterwards."""
+        """Keep replies from ending: their texts come at once, their ends afterwards."""
         self.holding.set()
         try:
             yield
@@ -123,7 +123,7 @@ class Upstream:
         self._server.server_close()
 
     def wait_closed_early(self, count: int = 1, seconds: float = 10.0) -> bool:
-        """Whether `count` clients hung up early, waiting for it if need be."""
+        """Wait until `count` clients have hung up early; return whether they have."""
         end = time.monotonic() + seconds * PATIENCE
         while self.closed_early < count and time.monotonic() < end:
             time.sleep(0.01)
@@ -398,7 +398,7 @@ def choose(wish: str, time: int) -> str:
 
 
 def make_reply(body: dict[str, Any]) -> str:
-    """What a well-behaved model says: the newest user text back, or a summary."""
+    """Return the reply of a well-behaved model: the newest user text, or a summary."""
     messages = body.get("messages", [])
     if messages and content_of(messages[0]).startswith(SUMMARY_MARK):
         return make_summary(content_of(messages[-1]))
@@ -591,7 +591,7 @@ def answer_only_reasoning(x: Exchange) -> None:
 
 
 def answer_think(x: Exchange, form: str = "tags") -> None:
-    """As a server without a reasoning parser sends what its model writes."""
+    """Answer as a server without a reasoning parser sends the text of its model."""
     before, after = {
         "tags": ("<think>\n", "\n</think>\n\n"),
         "closed": ("", "</think>"),

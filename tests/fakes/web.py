@@ -59,7 +59,7 @@ class Pages(Handler):
         self.wfile.write(data)
 
     def stream(self, piece, kind="text/html", pause=0.0, **headers):
-        """Without an end."""
+        """Stream without an end."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Connection", "close")

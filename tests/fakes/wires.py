@@ -20,7 +20,7 @@ Value = dict[str, Any]
 
 
 class Call(NamedTuple):
-    """Of a tool, its arguments as JSON."""
+    """A call of a tool, with its arguments as JSON."""
 
     name: str
     arguments: str
@@ -35,7 +35,7 @@ class Reply(NamedTuple):
 
 
 def find_wire(path: str) -> str:
-    """That of chat completions at any other address."""
+    """Return the API of this address; any other address has chat completions."""
     path = path.partition("?")[0]
     found = (wire for end, wire in WIRES.items() if path.endswith(end))
     return next(found, "chat")

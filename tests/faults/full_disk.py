@@ -17,7 +17,7 @@ def environment(folder):
 
 
 def limit(topology):
-    """From now on not one page more."""
+    """Limit the database to its present number of pages."""
     ((pages,),) = topology.truth.query("PRAGMA page_count")
     Path(topology.env[NAME]).write_text(str(pages))
 
@@ -27,7 +27,9 @@ def lift(topology):
 
 
 class PageLimit:
-    """Of one connection, which may stay open for as long as its process lives."""
+    """The limit of one connection, which may stay open for as long as its process
+    lives.
+    """
 
     no_limit = 2**30
     pages = no_limit

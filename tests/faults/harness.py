@@ -133,7 +133,7 @@ class Truth:
         return next(row for row in self.rows() if row.turn == turn)
 
     def attempts(self, viewers):
-        """How often each viewer's story was begun."""
+        """Return how often each viewer's story was begun."""
         rows = {row.client_id: row for row in self.rows()}
         return [rows[viewer.story].attempt for viewer in viewers]
 
@@ -320,7 +320,7 @@ class Topology:
         return len(self.truth.query(OTHERS))
 
     def settle_and_check(self, viewers, *, seconds=40.0):
-        """What holds after every fault: turns end, screens and database agree."""
+        """Check the invariants after a fault: turns end, screens and database agree."""
         started = time.monotonic()
         sent = lambda: not any(viewer.outbox for viewer in viewers)  # noqa: E731
         wait_for(sent, seconds, "every message to be acknowledged")
@@ -360,7 +360,10 @@ QUESTIONS = """
 
 
 def check_questions(truth, viewers):
-    """What was sent is there, and once. No two messages of these tests are alike."""
+    """Check that each sent message is stored exactly once.
+
+    All messages of these tests differ.
+    """
     counts = dict(truth.query(QUESTIONS))
     sent = {text for viewer in viewers for text in viewer.texts.values()}
     assert {text: counts.get(text) for text in sent} == dict.fromkeys(sent, 1)

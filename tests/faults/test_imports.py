@@ -74,7 +74,7 @@ def state(topology):
 
 
 def first_word(chat):
-    """How long a message waits for the beginning of its reply."""
+    """Return how long a message waits for the beginning of its reply."""
     sent = time.monotonic()
     ack = chat.send(f"mode=story:{uuid.uuid4().hex[:6]}:5:0.01")
     chat.until("frame", turn=ack["turn"])

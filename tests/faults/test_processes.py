@@ -20,7 +20,7 @@ EXIT_SECONDS = 10.0
 
 
 def wait_taken_over(pair, viewers, seconds):
-    """How long it took until every story was begun again."""
+    """Return how long it took until every story was begun again."""
     started = time.monotonic()
     again = [2] * len(viewers)
     wait_for(lambda: pair.truth.attempts(viewers) == again, seconds, "the takeover")

@@ -1,4 +1,4 @@
-"""The same thing at the same time: in two processes, twice over, or cut off halfway."""
+"""Concurrent actions: in two processes, twice over, or cut off halfway."""
 
 import json
 import random
@@ -19,7 +19,7 @@ SUMMARISE = "[windowpane:summarise]"
 
 
 def replies_asked(topology):
-    """How many replies the provider was asked for."""
+    """Return the number of replies that the provider was asked for."""
     firsts = (call.messages[0]["content"] for call in topology.upstream.calls)
     return sum(not first.startswith(SUMMARISE) for first in firsts)
 

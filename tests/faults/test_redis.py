@@ -17,7 +17,7 @@ LAYER_PAUSE = 5.0
 
 
 def streams_again(crowd, pair):
-    """Whether frames travel from one process to a screen at the other."""
+    """Return whether frames travel from one process to a screen at the other."""
     here, there = pair.sites
     path = pair.create()
     screen, sender = crowd.open([here], path), crowd.open([there], path)

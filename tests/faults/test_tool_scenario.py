@@ -46,7 +46,7 @@ class Scene:
         return self.topology.person.get(self.path + place)
 
     def read_page(self):
-        """What the page says on the left."""
+        """Return the text of the page on the left."""
         return self.get().partition("<aside")[0]
 
     def get_json(self, place):
@@ -97,7 +97,7 @@ class Scene:
         assert ("Run “post_letter”?" in page) is is_asked
 
     def check_view(self, rows, answers, late):
-        """What would be sent now: in the right pane, and in the form of a request."""
+        """Check the next request: in the right pane, and in the form of a request."""
         view = self.get_json("context.json")
         assert openai_rules.find_faults(view["messages"]) == []
         results = [each for each in view["messages"] if each["role"] == "tool"]
@@ -121,7 +121,7 @@ class Scene:
                 assert request["messages"] in bodies
 
     def read_digest(self):
-        """Of the call that the page asks about, and its number."""
+        """Return the digest of the call that the page asks about, and its number."""
         question = self.read_page().partition('class="tool-consent"')[2]
         names = ("call", "digest")
         values = [re.search(rf'name="{n}" value="(\w+)"', question)[1] for n in names]

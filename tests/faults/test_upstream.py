@@ -60,7 +60,7 @@ def outcomes():
 
 @pytest.fixture
 def outcome(single, outcomes, crowd):
-    """How each mode ended; all of them are tried at once, by the first test."""
+    """Return the end of each mode; all of them are tried at once, by the first test."""
     if not outcomes:
         viewers = {mode: crowd.open(single.sites, single.create()) for mode in OUTCOMES}
         for mode, viewer in viewers.items():

@@ -65,7 +65,7 @@ class Reply:
 
     @property
     def text(self):
-        """What the screen shows."""
+        """Return the text of the screen."""
         return self.end["text"] if self.end else self.known
 
 

@@ -143,7 +143,7 @@ async def run_compaction(conversation, *answers, **options):
 
 
 def compact(conversation, *answers, **options):
-    """The same for tests that are not async; gives the recorder."""
+    """Compact in a test that is not async; return the recorder."""
     recorder = Recorder(*answers)
     async_to_sync(run_compaction)(conversation, recorder, **options)
     return recorder
@@ -159,7 +159,9 @@ def window(conversation):
 
 
 def check_places(conversation):
-    """How many messages are where; none is lost, and the audit finds nothing."""
+    """Check the number of messages in each location; none is lost, and the audit finds
+    nothing.
+    """
     counts = places.count_places(conversation)
     assert "lost" not in counts
     assert sum(counts.values()) == conversation.messages.count()

@@ -63,7 +63,7 @@ def test_summary_request_begins_like_the_last_reply_request(conversation):
 
 
 def test_summary_request_begins_like_the_next_reply_request(conversation):
-    """With a summary, its fence and a pinned message in front."""
+    """The request begins with a summary, its fence and a pinned message."""
     talk(conversation, **CACHED)
     compact(conversation)
     actions.pin_message(conversation, 2)

@@ -487,7 +487,7 @@ class TestAnythingRaised:
 
 
 class TestDatabaseAwayForAMoment:
-    """What was paid for outlives a statement that fails once."""
+    """Results that were paid for outlive a statement that fails once."""
 
     @pytest.fixture
     def short_lease(self, monkeypatch):

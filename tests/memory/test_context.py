@@ -1,4 +1,4 @@
-"""What the model sees: built from rows, kept by reference, rebuilt and proved."""
+"""The view of the model: built from rows, kept by reference, rebuilt and proved."""
 
 import pytest
 from django.db.models.functions import Now

@@ -22,7 +22,7 @@ def long(alice, monkeypatch):
 
 
 class Transactions:
-    """How many messages each transaction deletes."""
+    """Count how many messages each transaction deletes."""
 
     def __init__(self, fail_at=0):
         self.counts, self.fail_at = [], fail_at

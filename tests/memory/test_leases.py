@@ -1,4 +1,4 @@
-"""Who may work on a row: claims, renewals, fences."""
+"""Leases of rows: claims, renewals, fences."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

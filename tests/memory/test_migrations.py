@@ -71,7 +71,7 @@ def read_entries():
 
 
 def interrupt_indexing_by_passages(monkeypatch):
-    """In batches of two, killed in the third: what two of them wrote stays."""
+    """Index in batches of two and stop in the third: the first two stay written."""
     migrate("0018_recall_passages")
     RecallEntry.objects.update(terms="old", passages=None)
     module = import_module("memory.migrations.0019_index_passages")

@@ -109,7 +109,7 @@ def make_text(rng):
 
 
 def count_calls(function, *args):
-    """How many functions, of Python and of C, a call of a function calls."""
+    """Return how many functions, of Python and of C, a call of a function calls."""
     count = 0
 
     def look(frame, event, argument):
@@ -173,7 +173,9 @@ class TestSearch:
             assert hits == index.search(query, before=before, at=NOON)
 
     def test_common_word_is_searched_in_the_newest_messages(self, alice, monkeypatch):
-        """On both databases; also those that an older release has indexed."""
+        """The search covers both databases, and messages that an older release has
+        indexed.
+        """
         monkeypatch.setattr(recall, "STRETCHES", (16, 64))
         conversation = transcript.create_conversation(alice)
         fill(conversation, ["tea", *["rain"] * 99] * 12)
@@ -262,7 +264,9 @@ class TestSearch:
         assert found(conversation, "tea", before_seq=100)[0] == 51
 
     def test_a_long_archive_takes_no_more_work(self, alice):
-        """Of long messages and short ones, in calls of functions."""
+        """The archive has long messages and short ones; the work is counted in calls of
+        functions.
+        """
         words = ["kiln", "loom", "oven", "canoe", "piano", "garden"]
         calls = []
         for size in (400, 3_000):
@@ -353,7 +357,7 @@ class TestIndex:
         assert found(conversation, "puppy")[0] == 1
 
     def test_command_adds_passages_to_old_entries(self, conversation, capsys):
-        """As written by a process of an older release."""
+        """The entries are those of a process of an older release."""
         old = {"passages": None, "terms": ""}
         RecallEntry.objects.filter(message__seq__lte=4).update(**old)
         assert 1 not in found(conversation, "puppy")
@@ -485,7 +489,7 @@ class TestNotes:
         assert rebuilding.verify_context(record(compacted, built))
 
     def test_a_request_recorded_before_values_had_an_end_is_rebuilt(self, changed):
-        """What it was sent then is in its hash: the same notes without the days."""
+        """The hash covers the notes of that time: the same notes without the days."""
         summarise(changed, 1, 4)
         asked = ask(changed, "How long does the dashboard API take?")
         built = context.build_request_context(changed, newest=asked)

@@ -154,7 +154,9 @@ async def test_replay_counts_cacheable_tokens():
 
 
 async def test_replay_counts_the_cost_of_recalled_notes():
-    """They are in the requests from the first compaction on, and are never cached."""
+    """The notes are in the requests from the first compaction on, and are
+    never cached.
+    """
     chat = recorded(20, text="We talk of the zeppelin. " * 8)
     report = (await play(chat)).make_report()
     assert 0 < report["turns_with_recall"] < report["turns"]
@@ -207,7 +209,7 @@ async def test_replay_finds_evidence_in_window_and_archive():
     [("D1:3", "number3", 1), ("D1:3", "number4", 0), ("D1:9", "9", 1), ("", "", None)],
 )
 async def test_replay_finds_the_newest_value_in_the_request(newest_id, value, share):
-    """By a note of what was compacted, or in the window."""
+    """The value is in a note of a compacted message, or in the window."""
     question = asked("what of number3 and number9?", "D1:3", "D1:9")
     question |= {"newest_id": newest_id, "newest_value": value}
     report = (await play(recorded(10, qa=[question]))).make_report()

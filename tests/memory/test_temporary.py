@@ -23,7 +23,7 @@ def fleeting(alice):
 
 
 def close(conversation, ago):
-    """Its last page was closed so long before its time is over."""
+    """Set the time at which its last page was closed so far back that it is over."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     rows.update(temporary_until=timezone.now() - ago)
 

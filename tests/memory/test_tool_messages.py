@@ -55,7 +55,7 @@ def check(conversation, built):
 
 
 def shape(built):
-    """Its roles, a call with the ids it has."""
+    """Return the roles of the messages, and the ids of their calls."""
     return [
         "+".join(call["id"] for call in each["tool_calls"])
         if each.get("tool_calls")

@@ -1,4 +1,4 @@
-"""What the bench asks of a memory: play a turn, then let time pass."""
+"""The interface of a memory in the bench: play a turn, then let time pass."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -29,8 +29,9 @@ class System:
         raise NotImplementedError
 
     def recall(self, question: str) -> list[BaseMessage]:
-        """What a request with this question has beside what every request has; its
-        messages have the ids of what they quote."""
+        """Return the messages of a request with this question beside those of every
+        request; they have the ids of the messages that they quote.
+        """
         return []
 
     def rest(self, until: datetime | None) -> None:

@@ -46,8 +46,9 @@ class LangChain(AgentSystem):
 
 
 class AdaptiveLangChain(LangChain):
-    """The same with a size that follows the conversation: the middleware counts its
-    summary among the messages, so the summary's tokens come on top."""
+    """LangChain with a size that follows the conversation: the middleware counts its
+    summary among the messages, so the summary's tokens come on top.
+    """
 
     def __init__(self, write: Write, *, find_size: FindSize, **options: Any) -> None:
         super().__init__(write, **options)

@@ -37,7 +37,7 @@ def keep_two_of_more_than_six(messages: list[AnyMessage]) -> int | None:
 
 
 def keep_tokens(find_size: FindSize, keep: int) -> Keep:
-    """The same budget as the other systems have."""
+    """Keep as many tokens as the other systems."""
 
     def choose(messages: list[AnyMessage]) -> int | None:
         # The state's summary is no message; how long it is changes little.

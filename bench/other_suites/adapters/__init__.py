@@ -1,1 +1,1 @@
-"""What the tests of a library import in place of the module that they are about."""
+"""Modules that the tests of a library import in place of the one that they test."""

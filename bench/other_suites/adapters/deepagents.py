@@ -1,4 +1,4 @@
-"""For Deep Agents' tests of `deepagents.middleware.summarization`: the import alone."""
+"""The import alone, for Deep Agents' tests of `deepagents.middleware.summarization`."""
 
 from typing import Any
 
@@ -10,5 +10,5 @@ __all__ = ["SummarizationMiddleware"]
 
 
 def __getattr__(name: str) -> Any:
-    """What else they import is the library's own."""
+    """Return the library's own object for other names."""
     return getattr(original, name)

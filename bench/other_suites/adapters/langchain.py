@@ -1,4 +1,4 @@
-"""For LangChain's tests of `langchain.agents.middleware.summarization`.
+"""An adapter for LangChain's tests of `langchain.agents.middleware.summarization`.
 
 They call `before_model` and look at the update of the state that it returns. Here the
 state is never changed: the request is given to them in the form of that update.
@@ -21,7 +21,7 @@ SUMMARY = "Here is a summary of the conversation to date:\n\n"
 
 
 def __getattr__(name: str) -> Any:
-    """What else they import is the library's own."""
+    """Return the library's own object for other names."""
     return getattr(original, name)
 
 
@@ -61,8 +61,9 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
 
 
 def to_update(sent: ModelRequest, state: AgentState) -> dict[str, Any] | None:
-    """What LangChain's class returns for the messages of a request; None where no
-    summary is among them."""
+    """Return the update that LangChain's class returns for the messages of a request;
+    None where they have no summary.
+    """
     places = [
         place
         for place, message in enumerate(sent.messages)

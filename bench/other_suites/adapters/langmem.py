@@ -1,4 +1,4 @@
-"""For LangMem's tests of `langmem.short_term.summarization`: the import alone."""
+"""The import alone, for LangMem's tests of `langmem.short_term.summarization`."""
 
 from memory.agents.langmem import (
     RunningSummary,

@@ -56,7 +56,7 @@ class TestAccess:
 
 
 def usage_of(client):
-    """What the section says: names and values."""
+    """Return the names and values of the section."""
     page = client.get(reverse("account")).content.decode()
     part = page[page.index('<dl class="usage">') : page.index("</dl>")]
     cells = re.findall(r"<d[td]>\s*(.*?)\s*</d[td]>", part, re.DOTALL)
@@ -177,7 +177,7 @@ class TestPreferences:
 
 
 class TestTimeZone:
-    """It is the browser's: a script keeps it in a cookie."""
+    """The time zone is the browser's: a script keeps it in a cookie."""
 
     def visit(self, client, conversation, zone):
         client.cookies["time_zone"] = zone

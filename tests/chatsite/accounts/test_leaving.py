@@ -220,7 +220,7 @@ class TestWhileThingsGoOn:
 
 @pytest.mark.django_db(transaction=True)
 def test_deletion_over_http_works_while_a_reply_is_streamed(start_site):
-    """It answered 500, and account, texts and sessions stayed."""
+    """Deletion answered 500 before, and account, texts and sessions stayed."""
     site = start_site(DEMO_TOKENS_PER_SECOND="20")
     person = Person(site, "leaving")
     other = Person(site, "staying")

@@ -204,7 +204,9 @@ def read_keys(name):
 
 
 def make_without_keys(*created):
-    """As a process of an older release does, in whatever order the ids come."""
+    """Make users as a process of an older release does, in whatever order
+    the ids come.
+    """
     rows = [get_user_model()(username=name) for name in created]
     get_user_model().objects.bulk_create(rows)
 
@@ -250,7 +252,7 @@ def test_saving_one_column_of_a_stale_account_keeps_the_keys():
 
 @pytest.mark.django_db(transaction=True)
 def test_migrate_makes_keys_of_another_version_again(monkeypatch):
-    """As where another version of the library has other skeletons."""
+    """Keys are made again where another version of the library has other skeletons."""
     with monkeypatch.context() as before:
         before.setattr(names, "VERSION", "older ")
         before.setattr(names, "PROTOTYPES", ())

@@ -25,7 +25,7 @@ def leave(user, *, back=False):
 
 
 def sweep():
-    """What of it a sweep does that concerns leavers."""
+    """Run the part of a sweep that concerns leavers."""
     for job in leavers.JOBS:
         async_to_sync(job.sweep)()
 

@@ -265,7 +265,7 @@ class TestHolding:
 
 
 class TestEnds:
-    """How work ends, whatever happens."""
+    """Work ends in the right state, whatever happens."""
 
     @pytest.fixture
     def run(self, claim, worker):

@@ -50,6 +50,6 @@ def test_a_form_that_is_under_way_is_answered_and_no_other_taken(new_database):
 
 
 def is_listening(port):
-    """As the system has it; asking the site would be a request of its own."""
+    """Ask the operating system; asking the site would be a request of its own."""
     rows = Path("/proc/net/tcp").read_text().splitlines()[1:]
     return any(row.split()[1:4:2] == [f"0100007F:{port:04X}", "0A"] for row in rows)

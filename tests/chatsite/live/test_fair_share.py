@@ -154,7 +154,7 @@ async def test_a_page_is_drawn_beside_the_thread_of_commands(
 class TestSyncs:
     @pytest.fixture
     def syncs(self, monkeypatch):
-        """How often a page was brought up to date."""
+        """Count how often a page was brought up to date."""
         counted, sync = [], socket_client.JsonView.sync
 
         def counting(view, client):

@@ -1,4 +1,4 @@
-"""What the socket pushes to a page, and what it remembers to do so."""
+"""Fragments that the socket pushes to a page, and its memory of them."""
 
 import re
 from html import unescape
@@ -37,7 +37,7 @@ The end."""
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    """Nothing is left to a thread: what a frame settles is in that frame."""
+    """Leave no work to a thread: the effects of a frame are in that frame."""
 
     class Here:
         def submit(self, act, *args):

@@ -1,4 +1,4 @@
-"""What is sent with a form is read by Django, in the thread of its request."""
+"""Forms are read by Django, in the thread of their request."""
 
 import http.client
 from contextlib import closing
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.server
 
 
 def test_the_event_loop_does_not_read_forms(start_site):
-    """Where Twisted reads them, it answers a broken one itself, and hangs up."""
+    """Twisted would answer a broken form itself, and hang up."""
     kind = {"Content-Type": "multipart/form-data; boundary=a"}
     line = http.client.HTTPConnection("127.0.0.1", start_site().port, timeout=10)
     with closing(line):

@@ -1,4 +1,4 @@
-"""What comes in over a socket has a limit; what goes out has none."""
+"""Incoming texts of a socket are limited; outgoing ones are not."""
 
 import json
 

@@ -69,8 +69,9 @@ async def until_idle():
 
 @pytest.fixture
 def quiet_site(monkeypatch, settings):
-    """What looks after sockets by the clock belongs to no message; the whole reply of
-    the demo model comes at once."""
+    """Switch off the timers of sockets, which belong to no message; the whole reply of
+    the demo model comes at once.
+    """
     for name in ("LOOK_SECONDS", "SESSION_SECONDS", "RENEW_SECONDS"):
         monkeypatch.setattr(watcher, name, 1000.0)
     settings.DEMO_TOKENS_PER_SECOND = 0.0

@@ -16,7 +16,7 @@ def messages_of(parts):
 
 
 def joined(messages):
-    """What static/js/pieces.js makes of them."""
+    """Return the result of static/js/pieces.js."""
     held = ""
     for number, message in enumerate(messages):
         found = PIECE.match(message)

@@ -110,7 +110,7 @@ async def test_a_slow_database_holds_up_no_frame(saving, frames):
 
 
 async def test_a_timer_that_ends_early_keeps_no_word_back(saving, frames, monkeypatch):
-    """As those of uvloop do: what has come would wait for the next word."""
+    """Timers of uvloop can end early: the text would wait for the next word."""
     clock = Clock(time.monotonic())
     monkeypatch.setattr(reply_streamer, "monotonic", clock.read)
     going = a_relay()

@@ -39,7 +39,7 @@ def conversation(alice):
 
 @pytest.fixture
 def no_errors(caplog):
-    """Nothing is logged as an error, and no task ends with one."""
+    """Check that no error is logged, and that all tasks end without one."""
     caplog.set_level(logging.INFO)
     yield
     assert [r.getMessage() for r in caplog.records if r.levelname == "ERROR"] == []
@@ -53,7 +53,7 @@ async def close_code(chat):
 
 
 async def assert_free(conversation):
-    """No trace of a socket: in the gauge, the database, the groups."""
+    """Check that a socket left no trace: in the gauge, the database, the groups."""
     await asyncio.gather(*runner._tasks)
     assert metrics.SOCKETS._value.get() == 0
     assert watcher.current_watcher().count_sockets(conversation.owner_id) == 0
@@ -101,7 +101,7 @@ async def test_deleting_a_conversation_closes_its_sockets(
 
 
 class Server:
-    """What is between the site and a browser, failing as asked."""
+    """A server between the site and a browser that fails as asked."""
 
     def __init__(self, conversation, session, protocol, allowed):
         self.scope = {

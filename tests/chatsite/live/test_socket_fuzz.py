@@ -45,7 +45,7 @@ RAW = [
 
 
 def seed():
-    """The same in every run of the suite, unless FUZZ_SEED names another."""
+    """Return a fixed seed, unless FUZZ_SEED names another."""
     return int(os.environ.get("FUZZ_SEED", "20261122"))
 
 
@@ -67,7 +67,7 @@ def frame(rng):
 
 
 async def answers_to(chat, marker):
-    """What came up to the refusal of this unknown command."""
+    """Return the answers up to the refusal of this unknown command."""
     await chat.command(type="marker", client_id=marker)
     while True:
         event = await chat.event()

@@ -1,5 +1,5 @@
-"""What looks after the open sockets: sessions that end, replies without an event,
-sockets that are too many, a database that is away. All of it in a few queries.
+"""The watcher of open sockets: ended sessions, replies without an event, too many
+sockets, a database that is away. All of it takes a few queries.
 """
 
 import asyncio
@@ -210,7 +210,7 @@ class TestManySockets:
 
 
 def calls_of(work, *args):
-    """How many functions of Python it calls."""
+    """Return how many functions of Python it calls."""
     calls = 0
 
     def count(frame, event, arg):

@@ -228,7 +228,7 @@ class TestHostileText:
 
 @st.composite
 def with_odd_letters(draw, texts):
-    """One of the texts, with letters that upper and lower case confuse."""
+    """Return a text with letters that upper and lower case confuse."""
     text = draw(st.sampled_from(texts))
     swaps = {"i": "iıİ", "s": "sſ", "k": "k\u212a"}
     return "".join(draw(st.sampled_from(swaps.get(c.lower(), c))) for c in text)

@@ -1,4 +1,4 @@
-"""What providers refuse: recognised, sent again in another dialect, remembered."""
+"""Refusals of providers: recognised, sent again in another dialect, remembered."""
 
 import httpx2
 import openai

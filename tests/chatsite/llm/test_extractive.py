@@ -1,4 +1,4 @@
-"""What the extractive summariser keeps, and within which bounds."""
+"""Texts that the extractive summariser keeps, and its bounds."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -74,7 +74,7 @@ BODIES = [
 
 @dataclass
 class Plan:
-    """What is sent, and what has to come of it (`text` None: it may fail)."""
+    """A stream, and its expected result (`text` None: it may fail)."""
 
     body: bytes = b""
     status: int = 200

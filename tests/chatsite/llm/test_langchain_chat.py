@@ -137,7 +137,7 @@ SIGNATURES = {
 
 
 def list_signatures(request):
-    """What a request repeats of the signatures of replies, and what they belong to."""
+    """Return the signatures of replies that a request repeats, and their messages."""
     if contents := request.get("contents"):
         parts = [part for each in contents for part in each["parts"]]
         signed = [part for part in parts if "thoughtSignature" in part]

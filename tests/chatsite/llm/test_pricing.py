@@ -1,4 +1,4 @@
-"""What tokens cost, and that every page says the same of them."""
+"""Prices of tokens, which are equal on every page."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Which model is built for which settings."""
+"""Models that are built for the settings."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What the file of providers adds to requests, seen where they arrive."""
+"""Additions of the file of providers to requests, seen where they arrive."""
 
 import pytest
 from langchain_core.messages import HumanMessage

@@ -1,4 +1,4 @@
-"""How freely a model writes, and how much: what is sent to the provider."""
+"""Temperature and length of replies, as they are sent to the provider."""
 
 import pytest
 from langchain_core.messages import HumanMessage

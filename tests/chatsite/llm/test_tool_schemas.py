@@ -1,4 +1,4 @@
-"""What tools say of their arguments, in the form that providers take."""
+"""Schemas of tools, in the form that providers accept."""
 
 import json
 import time

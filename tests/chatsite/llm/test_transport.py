@@ -31,7 +31,7 @@ def basic(user, password):
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
-    """Without the proxies and authorities of the machine that runs the tests."""
+    """Remove the proxies and authorities of the machine that runs the tests."""
     for name in os.environ:
         if name.lower().endswith("_proxy") or name.startswith("SSL_CERT"):
             monkeypatch.delenv(name)
@@ -73,7 +73,9 @@ async def read_twice(model):
 
 
 async def compare(settings, base_url, *servers):
-    """What comes of two requests, ours and theirs, with what the servers saw."""
+    """Return the results of two requests, ours and theirs, with those that the servers
+    saw.
+    """
     settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = base_url, KEY
     providers.build.cache_clear()
     outcomes = []
@@ -95,7 +97,7 @@ async def compare(settings, base_url, *servers):
 
 
 def take(server):
-    """What a server saw, which it forgets."""
+    """Return the requests that a server saw, and clear them."""
     if hasattr(server, "seen"):
         seen, server.seen = server.seen, []
         return seen

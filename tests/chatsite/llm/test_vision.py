@@ -1,4 +1,4 @@
-"""Which models take images, and what an image costs with them."""
+"""Models that accept images, and the costs of an image."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""What DEBUG's page of an error and its log show, and what they must not."""
+"""Contents of DEBUG's error page and its log, and the secrets that they
+must not have.
+"""
 
 import sys
 from uuid import UUID
@@ -30,7 +32,7 @@ def configured(settings, monkeypatch):
 
 
 def fail(settings):
-    """With secrets in local variables and in the error's own words."""
+    """Raise an error with secrets in local variables and in its own words."""
     address, credentials = settings.REDIS_URL, ("user", PASSWORD)
     raise ValueError(f"{address} refused {credentials} and {settings.OPENAI_API_KEY}")
 

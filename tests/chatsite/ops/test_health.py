@@ -1,4 +1,4 @@
-"""What machines ask: alive, ready, the numbers; and how log lines look."""
+"""Endpoints for machines: alive, ready, metrics; and the form of log lines."""
 
 import json
 import logging

@@ -1,4 +1,6 @@
-"""So many requests at once, the answer for the others, and the event loop's delay."""
+"""Limits of concurrent requests, the answer to the others, and the event
+loop's delay.
+"""
 
 import asyncio
 import time

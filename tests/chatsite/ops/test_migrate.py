@@ -91,8 +91,9 @@ def test_two_that_wait_for_each_other_both_come_through(older, serving, migratio
 
 
 def test_a_request_that_stood_in_line_behind_it_is_no_victim(older, serving, migration):
-    """It has waited longer than the migration for the next table, and PostgreSQL ends
-    the one that has waited for a second."""
+    """The request has waited longer than the migration for the next table, and
+    PostgreSQL ends the one that has waited for a second.
+    """
     thread, _printed = migration
     with connect_as_the_site() as first:
         first.execute(TOUCH.format("conversation"))
@@ -140,7 +141,9 @@ def test_a_site_under_load_notices_nothing(older):
 
 
 def test_models_are_not_put_together_while_tables_are_locked(older, monkeypatch):
-    """It takes most of the time of a migration, in which no user could write."""
+    """Building the models takes most of the time of a migration, in which users could
+    not write.
+    """
     rendered = []
     render = ModelState.render
 

@@ -101,13 +101,15 @@ def modules_of(page: str) -> set[str]:
 
 
 def bytes_of(names: set[str]) -> int:
-    """Of scripts; compressed, as they travel, they are less than half."""
+    """Return the bytes of scripts; compressed, as they travel, they are
+    less than half.
+    """
     paths = [Path(finders.find(f"{name}.js")) for name in names]
     return sum(path.stat().st_size for path in paths)
 
 
 def bytes_served(folder: Path, names: set[str]) -> int:
-    """Of stylesheets, before they are compressed."""
+    """Return the bytes of stylesheets, before they are compressed."""
     return sum(served(folder, f"{name}.css").stat().st_size for name in names)
 
 

@@ -30,7 +30,7 @@ BREAK = "UPDATE memory_conversation SET next_seq = 1"
 
 
 def verify(url, *args):
-    """Its exit code and what it printed."""
+    """Return the exit code and the output."""
     environment = Site({"DATABASE_URL": url, "DEBUG": "true"}).environment()
     command = [str(ROOT / "manage.py"), "verify_backup", *map(str, args)]
     done = warm_python.run(command, environment)

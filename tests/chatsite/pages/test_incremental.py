@@ -34,7 +34,7 @@ STEPS = st.lists(st.integers(1, 12), min_size=1, max_size=20)
 
 
 class Here:
-    """In place of the thread, so that nothing has to be waited for."""
+    """An executor in place of the thread, so that tests need not wait."""
 
     def submit(self, act, *args):
         act(*args)

@@ -1,4 +1,4 @@
-"""What the page says of messages that left the window without a summary."""
+"""Messages that left the window without a summary, on the page."""
 
 import html
 

@@ -14,7 +14,7 @@ SIZES = (30, 1_200)
 
 @pytest.fixture
 def pair(alice, bob):
-    """The same conversation for two people, short and long."""
+    """Return a short and a long form of a conversation, each of another user."""
     return [make(owner, size) for owner, size in zip((alice, bob), SIZES, strict=True)]
 
 

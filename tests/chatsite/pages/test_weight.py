@@ -1,4 +1,4 @@
-"""What a page renders and asks of the database, once its parts are rendered."""
+"""The templates and statements of a page whose parts are rendered."""
 
 import pytest
 from django.db import connection

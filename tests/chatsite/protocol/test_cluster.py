@@ -79,6 +79,7 @@ async def test_single_node_works_as_one_server(nodes):
 
 
 async def test_message_through_another_node_arrives_uncounted(nodes):
-    """So a process would offer the pieces of a reply now and then only: docs/deploy.md
-    has one address for all processes."""
+    """A process would offer the parts of a reply only now and then: docs/deploy.md has
+    one address for all processes.
+    """
     assert await send_to_another(nodes[0], nodes[2]) == 0

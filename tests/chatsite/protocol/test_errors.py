@@ -1,4 +1,4 @@
-"""What is said of an error, in words."""
+"""Errors, in words."""
 
 import subprocess
 import sys

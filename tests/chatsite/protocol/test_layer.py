@@ -44,7 +44,7 @@ def conversation(alice):
 
 
 async def send_from_elsewhere(group, message):
-    """What another process does when it tells the group something."""
+    """Send to the group as another process does."""
     envelope = {"group": group, "from": "another process", **message}
     return await layer._call_layer("group_send", group, envelope)
 
@@ -114,8 +114,9 @@ async def test_offer_counts_the_other_processes_that_receive(redis):
 
 
 async def test_sent_message_is_readable_by_the_release_before(redis):
-    """Its consumer ends at a message without a type; an event it does not know it takes
-    for the hint to read the database."""
+    """The consumer of that release ends at a message without a type; it takes an
+    unknown event for the hint to read the database.
+    """
     event = {"type": "something new"}
     async with aioredis.from_url(redis.url) as other:
         pubsub = other.pubsub(ignore_subscribe_messages=True)

@@ -113,8 +113,9 @@ async def wait_until_received(sender, receiver, channel, seconds):
 
 
 async def close(layer):
-    """With the connections to sentinels, which flush() leaves to the end of the
-    process."""
+    """Close with the connections to sentinels, which flush() leaves to the end of the
+    process.
+    """
     for shard in layer._get_layer()._shards:
         for each in shard._redis.connection_pool.sentinel_manager.sentinels:
             await each.aclose()

@@ -205,7 +205,7 @@ def tool_call(word):
 
 
 def in_place(value, word):
-    """The same shape with the word in place of every text, and as one more key."""
+    """Return this shape with the word in place of every text, and as one more key."""
     if isinstance(value, dict):
         return {key: in_place(one, word) for key, one in value.items()} | {word: word}
     if isinstance(value, list):
@@ -295,7 +295,9 @@ def values_for(name, names, conversations):
 
 
 def links(place, text):
-    """Where a review page leads to other views of itself: tabs, pages, filters."""
+    """Return the links of a review page to other views of itself: tabs,
+    pages, filters.
+    """
     if not place.is_own:
         return []
     own = re.escape(place.url)

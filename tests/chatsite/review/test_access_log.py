@@ -19,7 +19,7 @@ LIST = "admin:desk_accessevent_changelist"
 
 @pytest.fixture
 def event(conversation, staff):
-    """It was read before this test began."""
+    """Return an access that was recorded before this test began."""
     return make_event(staff, conversation)
 
 

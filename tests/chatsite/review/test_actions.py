@@ -1,4 +1,4 @@
-"""What a reviewer does to the model's view, and the word that they looked at it."""
+"""Actions of a reviewer on the model's view, and the record that they looked at it."""
 
 import re
 

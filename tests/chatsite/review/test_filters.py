@@ -23,7 +23,9 @@ ODD = ["\0", "x" * 300, "-1", "9" * 40, "٣", ""]
 
 @pytest.fixture
 def both(alice, bob):
-    """One of Alice that each filter finds, and one of Bob that none does."""
+    """Return a conversation of Alice that each filter finds, and one of Bob that none
+    does.
+    """
     policy = {"preset": "guide"}
     found = transcript.create_conversation(alice, title="Found", policy=policy)
     other = transcript.create_conversation(bob, title="Other")

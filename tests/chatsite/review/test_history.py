@@ -71,7 +71,7 @@ CHANGES = {
 
 
 def copy_of(row):
-    """The same row, built by code that knows its key."""
+    """Return an equal row, built by code that knows its key."""
     names = [field.attname for field in row._meta.concrete_fields]
     return type(row)(**{name: getattr(row, name) for name in names})
 

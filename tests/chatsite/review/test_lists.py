@@ -287,7 +287,7 @@ class TestTurns:
         ]
 
     def test_an_index_has_that_order(self, staff_client, alice):
-        """So a million turns are not sorted for one page of them."""
+        """The index saves sorting a million turns for one page of them."""
         make_turns(alice, "failed", "done")
         rows = (
             staff_client.get(reverse(TURNS))

@@ -81,7 +81,7 @@ def test_a_budget_takes_the_right_to_see_and_the_one_to_change(
 
 
 class TestUse:
-    """What the page of a user shows beside Django's own fields."""
+    """The values on the page of a user beside Django's own fields."""
 
     @pytest.fixture
     def call(self, conversation, settings):

@@ -262,7 +262,7 @@ class TestAsking:
 
 @pytest.mark.django_db(transaction=True)
 class TestFiles:
-    """What is left in the database's own files; docs/admin.md says the same."""
+    """The database's own files after an erasure; docs/admin.md describes the same."""
 
     @pytest.fixture
     def erased(self, bob, alice):

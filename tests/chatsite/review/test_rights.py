@@ -1,5 +1,5 @@
-"""What each of the sixteen combinations of the four permissions sees of the admin: all
-of its addresses are asked for, with a word planted in everything that was said.
+"""The admin for each of the sixteen combinations of the four permissions: all of its
+addresses are requested, with a word planted in every text.
 """
 
 import re
@@ -93,7 +93,7 @@ def signed_in(django_user_model, walked):
 
 @dataclass(frozen=True)
 class Seen:
-    """What came of one address."""
+    """The response of one address."""
 
     place: Place
     url: str
@@ -155,7 +155,7 @@ def shorter(walked):
 
 
 def lists(walked):
-    """Of Django's own places the lists alone, and one of each of the review app."""
+    """Return Django's own lists alone, and one list of each kind of the review app."""
     places = shorter(walked)
     return [one for one in places if one.is_own or one.name.endswith("_changelist")]
 

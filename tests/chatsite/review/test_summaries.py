@@ -129,7 +129,7 @@ def test_a_page_follows_another_and_few_are_counted(
 
 
 def test_queries_use_an_index(varied):
-    """On an empty table a database prefers a scan, so scans are disabled."""
+    """Databases prefer a scan on an empty table, so scans are disabled."""
     rows = Summary.objects.order_by("-created_at", "-id").values("pk")
     questions = {
         "summary_newest": rows,
@@ -147,8 +147,9 @@ def test_queries_use_an_index(varied):
 
 
 def explained_without(indexes, question):
-    """Of a few rows a database may as well read all in their order, by another index
-    than with many."""
+    """Explain without the order: a database may read a few rows by another index than
+    many.
+    """
     changes = [f"DROP INDEX {name}" for name in indexes]
     if connection.vendor == "postgresql":
         changes += ["SET LOCAL enable_seqscan = off", "SET LOCAL enable_sort = off"]

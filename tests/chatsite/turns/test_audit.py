@@ -43,7 +43,7 @@ def plant(turn, **values):
 
 
 def let_time_pass(conversation, minutes=5):
-    """As if nothing had touched the conversation for a while."""
+    """Let time pass as if the conversation had not been touched for a while."""
     span = timedelta(minutes=minutes)
     conversation.turns.update(finished_at=Now() - span)
     Conversation.objects.filter(pk=conversation.pk).update(updated_at=Now() - span)
@@ -218,7 +218,7 @@ class TestMissing:
 
 
 def remove(conversation, *seqs):
-    """In SQL, with everything that refers to the messages."""
+    """Delete the messages in SQL, with everything that refers to them."""
     wanted = conversation.messages.filter(seq__in=seqs)
     keys = list(wanted.values_list("pk", flat=True))
     QuerySet(Turn).filter(user_message__in=keys).delete()

@@ -1,4 +1,6 @@
-"""What goes with a message that is deleted for good, and what no longer answers it."""
+"""Permanent deletion of a message: rows that go with it, and replies that no longer
+answer it.
+"""
 
 import json
 

@@ -49,7 +49,7 @@ def send(sender, text="Hello", client_id=None):
 
 
 def sent_until_refused(sender, most=50):
-    """How many messages were taken, and the refusal of the next one."""
+    """Return how many messages were accepted, and the refusal of the next one."""
     for count in range(most):
         try:
             send(sender)

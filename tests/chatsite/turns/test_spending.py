@@ -51,7 +51,7 @@ def used_up(settings, alice, conversation, upstream):
 
 
 def recompaction(conversation):
-    """What a sweep does with a conversation that is due."""
+    """Run the part of a sweep that concerns a conversation that is due."""
     Conversation.objects.filter(pk=conversation.pk).update(
         policy={"preset": "langgraph"}, compaction_due_at=Now()
     )
@@ -147,7 +147,7 @@ class TestUsedUp:
 
 class TestPlaces:
     async def most_at_once(self, *payers):
-        """How many requests are under way at once when all of these want one."""
+        """Return how many requests are under way at once when all of these want one."""
         now = most = 0
 
         async def request(payer):

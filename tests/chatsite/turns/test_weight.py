@@ -1,5 +1,5 @@
-"""What one turn asks of the database, from Enter until nothing is left to do, and what
-a process asks while nothing happens.
+"""Statements of one turn, from Enter until all of its work is done, and those of an
+idle process.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Statements:
-    """Those of the thread that works for turns and sockets."""
+    """The statements of the thread that works for turns and sockets."""
 
     def __init__(self):
         self.found = []
@@ -40,7 +40,7 @@ class Statements:
         return execute(sql, params, many, context)
 
     def table(self):
-        """How many of each kind, for the message of a failure."""
+        """Return the counts of each kind, for the message of a failure."""
         kinds = Counter(
             re.sub(r"(SELECT|FROM) .*?(FROM \S+).*", r"\1 \2", sql)[:70]
             for sql in self.found
@@ -55,7 +55,7 @@ async def until_idle():
 
 @pytest.fixture
 def no_watcher(monkeypatch):
-    """What looks after the open pages by the clock belongs to no turn."""
+    """Switch off the watcher of open pages, which belongs to no turn."""
     for name in ("LOOK_SECONDS", "SESSION_SECONDS", "RENEW_SECONDS"):
         monkeypatch.setattr(watcher, name, 1000.0)
 
@@ -110,7 +110,7 @@ async def answer(chat, text, *, html):
 
 
 def test_an_idle_process_asks_twice_a_second(alice, session, settings):
-    """With a page open; each of these is one round of what repeats itself."""
+    """The process has a page open; each of these is one round of its repeated work."""
     conversation = transcript.create_conversation(alice)
     presence.enter_presence(alice.pk, 1)
     rounds = (
@@ -151,8 +151,9 @@ FINISHED = 300
     ],
 )
 def test_finished_turns_are_not_in_the_way(alice, look):
-    """What looks for unfinished ones finds them by an index, however many others there
-    are; counted in the steps of SQLite's machine."""
+    """Unfinished turns are found by an index, however many others there are; counted in
+    the steps of SQLite's machine.
+    """
     conversation = transcript.create_conversation(alice)
     talk_in_turns(conversation, "Hello")
     turn = submit(conversation, "And?").turn

@@ -125,7 +125,9 @@ class Chat:
 
 
 def example(name):
-    """What a program of the page defines, with the modules of this repository."""
+    """Return the definitions of a program of the page, with the modules of this
+    repository.
+    """
     text = (ROOT / "memory" / "agents" / "README.md").read_text()
     code = text.split(f"<!-- {name} -->\n```python\n")[1].split("```")[0]
     names = {"__name__": "example"}

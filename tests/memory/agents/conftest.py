@@ -3,5 +3,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch):
-    """No pause between the tries of a summariser's request."""
+    """Remove the pauses between the tries of a summariser's request."""
     monkeypatch.setattr("memory.agents.summarizers.PAUSE", 0.0)

@@ -51,7 +51,7 @@ class Reader:
 
 
 def ask(messages, *, window=2_000, summarizer=None, **options):
-    """What is sent for these messages, and the middleware."""
+    """Return the request that is sent for these messages, and the middleware."""
     options = {"policy": Policy(), "summarizer": summarizer or Reader()} | options
     chat_model = model(profile={"max_input_tokens": window})
     middleware = WindowpaneMiddleware(chat_model, **options)
@@ -312,7 +312,7 @@ def test_hanging_summariser_covers_no_message(monkeypatch):
 
 
 def wait_in_vain(waits):
-    """In place of `futures.wait`: the time is over at once."""
+    """Replace `futures.wait`: the time is over at once."""
 
     def wait(jobs, timeout=None):
         waits.append(timeout)

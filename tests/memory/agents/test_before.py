@@ -1,4 +1,4 @@
-"""When a compaction comes: after the answer, or before the call that is due."""
+"""The time of a compaction: after the answer, or before the call that is due."""
 
 import pytest
 

@@ -38,7 +38,7 @@ LONG = "x" * 200
 
 @dataclass
 class Answer:
-    """What Deep Agents' backends return, as far as it is used."""
+    """The return value of Deep Agents' backends, as far as it is used."""
 
     error: str | None = None
     content: bytes | None = None
@@ -596,7 +596,7 @@ def asks():
 
 
 def compact(chat, *said):
-    """What the tool answers, asked for after `said`."""
+    """Return the answer of the tool, asked for after `said`."""
     chat.say(*said)
     chat.model.replies.append(asks())
     chat.say("Compact, please.")

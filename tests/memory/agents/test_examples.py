@@ -270,7 +270,7 @@ class TestTutorial:
 
 
 class TestAdvice:
-    """What the tutorial advises, and the policy that does it."""
+    """Advice of the tutorial, and the policy that follows it."""
 
     @pytest.fixture
     def names(self):

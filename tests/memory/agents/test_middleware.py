@@ -756,7 +756,7 @@ def test_agents_load_without_django():
 
 
 def test_item_that_changes_the_configuration_stays_in_its_message():
-    """As of langchain-openai: from that message on, another effort."""
+    """An item of langchain-openai changes the effort from its message on."""
     update = {"type": "configuration_update", "reasoning": {"effort": "high"}}
     chat = Chat()
     chat.say("one", "two", "three")

@@ -126,7 +126,7 @@ REPLIES = st.sampled_from(
 
 
 class Memory:
-    """What a summariser knows: the texts that went into a summary, by number."""
+    """The knowledge of a summariser: the texts that went into a summary, by number."""
 
     def __init__(self, replies):
         self.replies = replies

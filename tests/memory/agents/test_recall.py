@@ -20,7 +20,7 @@ ROOM = 500
 
 @pytest.fixture
 def read(monkeypatch):
-    """How often each message was read, by its number."""
+    """Count how often each message was read, by its number."""
     counts = Counter()
     read = Document.from_text
 

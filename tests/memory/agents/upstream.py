@@ -63,7 +63,7 @@ class Upstream:
 
     @property
     def faults(self):
-        """What OpenAI would have refused."""
+        """Return the requests that OpenAI would have refused."""
         return [fault for body in self.bodies for fault in find_violations(body)]
 
     @property

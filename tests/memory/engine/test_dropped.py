@@ -19,8 +19,9 @@ def chat_of(texts):
 
 
 def compare():
-    """How many reported things are labelled, how many are reported, how many labels
-    were found, how many there are; and what was wrong."""
+    """Return how many reported details are labelled, how many are reported, how many
+    labels were found, how many exist; and the errors.
+    """
     right = reported = found = labels = 0
     wrong = []
     for number, (texts, summary, expected) in enumerate(CASES, 1):

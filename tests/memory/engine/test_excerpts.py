@@ -259,7 +259,7 @@ def test_notes_mark_the_newest_value():
 
 
 def test_notes_give_the_day_when_a_value_was_replaced():
-    """On the day of the next one, not of the newest."""
+    """The note has the day of the next value, not of the newest."""
     told = [*TOLD, "Dashboard API: now it takes 180 ms."]
     notes = choose(told, ASKED, dated=True)
     marks = [quote.partition(">")[0] for quote in quotes(notes)]

@@ -1,4 +1,4 @@
-"""Which later facts replace the earlier ones."""
+"""Later facts, and the earlier ones that they replace."""
 
 import pytest
 

@@ -180,7 +180,7 @@ def test_user_message_is_not_a_summariser_request(text):
 
 
 async def test_copied_instruction_is_not_a_request():
-    """Not even word for word: its code was that of other messages."""
+    """The copy is not even word for word: its code was that of other messages."""
     (request,), _ = await ask(chat(4))
     replayed = [*chat(6), user(7, request[-1].text), assistant(8)]
     assert read_request(begin(replayed)[:-1]) is None

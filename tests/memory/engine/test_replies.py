@@ -1,4 +1,4 @@
-"""How replies end, and what of them is reasoning."""
+"""Ends of replies, and their reasoning."""
 
 import random
 import time

@@ -17,8 +17,9 @@ SENTENCES = Path(__file__).parents[1] / "rules"
 
 
 def count(half):
-    """How many rules are found, how many there are, and how many look-alikes are
-    taken for one."""
+    """Return how many rules are found, how many exist, and how many look-alikes are
+    taken for one.
+    """
     rows = (SENTENCES / f"{half}.txt").read_text().splitlines()
     found = [(row[0] == "+", bool(detection.find_rules(row[2:]))) for row in rows]
     return found.count((True, True)), 100, found.count((False, True))

@@ -159,7 +159,7 @@ class ChatGPT(Archive):
         yield self.message("assistant", content)
 
     def answer(self) -> Iterator[Item]:
-        """In a form that is not known here."""
+        """Return an answer in a form that is unknown here."""
         content = {"content_type": "future_card", "headline": self.say(), "rows": []}
         content["rows"] = [{"label": self.say(), "value": self.say()}]
         yield self.message("assistant", content)
@@ -267,7 +267,7 @@ class Claude(Archive):
         return {**self.make_text(), "citations": [{"uuid": "1", "details": page}]}
 
     def be_new(self) -> Item:
-        """In a form that is not known here."""
+        """Change the file into a form that is unknown here."""
         return {"type": "future_block", "headline": self.say(), "rows": [self.say()]}
 
     def call(self, name: str) -> Iterator[Item]:

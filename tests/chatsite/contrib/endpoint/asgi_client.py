@@ -59,7 +59,7 @@ class Call:
         self.inbox.put_nowait({"type": "http.disconnect"})
 
     async def until(self, words):
-        """Until this has come."""
+        """Read until this has come."""
         while words not in b"".join(self.chunks):
             self.came.clear()
             await self.came.wait()
@@ -76,8 +76,9 @@ async def ask(path, body=b"", **options):
 
 
 def send(key, *messages, headers=None, **more):
-    """These messages to the model "ok", from a test that is not async; the headers of
-    the answer."""
+    """Send these messages to the model "ok" from a test that is not async; return the
+    headers of the answer.
+    """
     raw = json.dumps({"model": "ok", "messages": messages, **more}).encode()
     call = Call("/v1/chat/completions", raw, key=key, **(headers or {}))
     async_to_sync(call.run)()

@@ -184,7 +184,7 @@ async def test_a_body_that_is_said_to_be_too_large_is_not_read(key, upstream, si
 
 
 class DeafTransport:
-    """Of a client that takes nothing."""
+    """The transport of a client that reads nothing."""
 
     takes_long = is_cut = False
 

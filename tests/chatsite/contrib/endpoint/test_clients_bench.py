@@ -1,4 +1,4 @@
-"""What the bench of unchanged clients judges by."""
+"""The judgement of the bench of unchanged clients."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the bench of held conversations calls a fault."""
+"""Faults, as the bench of held conversations counts them."""
 
 import pytest
 

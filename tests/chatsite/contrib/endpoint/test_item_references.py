@@ -97,7 +97,7 @@ async def test_references_to_reasoning_add_no_message(key, upstream):
 
 
 async def test_items_that_come_back_whole_are_rebuilt(key, upstream):
-    """What is kept of a thought for its id is less than a client sends."""
+    """The part of a thought that is kept for its id is less than a client sends."""
     thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted": "gA" * 99}
     item = {"id": "msg_1", "type": "message", "role": "assistant"}
     item["content"] = [{"type": "output_text", "text": SECRET}]
@@ -182,7 +182,7 @@ async def test_unknown_items_are_passed_as_ids_if_allowed(key, upstream, setting
 async def test_references_are_refused_without_a_database(
     key, upstream, settings, monkeypatch
 ):
-    """Nothing says whose the items are."""
+    """The owner of the items is unknown without a database."""
     settings.ENDPOINT_WITHOUT_STORE = "open"
     _, said = await talk(key, upstream, 1)
     asked = len(upstream.requests)
@@ -196,7 +196,7 @@ async def test_references_are_refused_without_a_database(
 
 
 async def test_statements_for_items_are_bounded(key, upstream, alice):
-    """As many as there are hundreds of ids, not as many as there are items."""
+    """The statements grow with the hundreds of ids, not with the items."""
     answers = [{"type": "web_search_call", "id": f"ws_{n}"} for n in range(1_001)]
     upstream.script(replying_items(*answers))
     said = [user("Search.")]
@@ -297,7 +297,7 @@ def replying_items(*items):
 
 
 async def test_items_with_one_id_are_in_doubt(key, upstream):
-    """Of a server that gives all of its items the same ids: names of none."""
+    """A server that gives all of its items one id has names for none of them."""
 
     def answering(text):
         part = {"type": "output_text", "text": text}
@@ -345,6 +345,6 @@ async def test_a_branch_knows_the_items_of_its_parent(key, upstream):
 
 
 async def test_items_that_no_provider_keeps_are_not_kept(key, upstream):
-    """Its client has to send them again."""
+    """The client has to send them again."""
     await send(key, [user("One?")], store=False)
     assert not await BodyPiece.objects.exclude(item_id="").aexists()

@@ -1,4 +1,4 @@
-"""What the file of providers adds to the requests of clients."""
+"""Additions of the file of providers to the requests of clients."""
 
 import json
 

@@ -109,8 +109,9 @@ def _check_slow_reader(site, provider, key):
 
 
 def _check_smuggling(site, provider, key):
-    """Where a request ends is never in doubt: what could be read in two ways is
-    refused, and nothing behind it is taken for a request."""
+    """Check that the end of a request is never in doubt: bytes that could be read in
+    two ways are refused, and the rest is never taken for a request.
+    """
     host = site.url.removeprefix("http://").encode()
     name, _, port = site.url.removeprefix("http://").partition(":")
     said = b'{"model":"ok","messages":[{"role":"user","content":"Hi"}]}'

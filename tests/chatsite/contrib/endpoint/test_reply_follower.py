@@ -1,4 +1,4 @@
-"""What a client was sent, as pages and checkpoints follow it."""
+"""Answers to clients, as pages and checkpoints follow them."""
 
 import asyncio
 from time import monotonic

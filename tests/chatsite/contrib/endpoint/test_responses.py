@@ -56,7 +56,7 @@ def replying(*calls, text=""):
 
 
 def read_output(call):
-    """Of an answer, whole or in events."""
+    """Return the output of an answer, whole or in events."""
     if call.answer.startswith(b"{"):
         return json.loads(call.answer)
     return json.loads(call.answer.rpartition(b"data: ")[2])["response"]

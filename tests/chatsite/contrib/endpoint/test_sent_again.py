@@ -253,7 +253,9 @@ class Counted:
 
 
 def list_texts(said):
-    """What people, models and tools said, with what a client repeats left out."""
+    """Return the texts of users, models and tools, without those that a
+    client repeats.
+    """
     for each in said:
         content = each.get("content") or each.get("output") or ()
         if isinstance(content, str):

@@ -112,7 +112,7 @@ class TestRequest:
 
 
 class TestForm:
-    """What the draft of vCon demands of the unsigned form."""
+    """The unsigned form follows the draft of vCon."""
 
     def test_file_has_the_fields_of_a_vcon(self, source, download):
         summarise(source, 1, 4)

@@ -16,7 +16,7 @@ KNOWN = {"", proven_request.ERASED}
 
 
 def find_wrong(evidence, conversation, reply):
-    """What is not as it has to be in a file."""
+    """Return the errors of a file."""
     is_right, text = evidence.check()
     if not is_right:
         yield text

@@ -159,7 +159,7 @@ class TestSlowSignatures:
 
 
 class TestContents:
-    """What a site has signed, and is wrong in itself."""
+    """Contents that a site has signed and that are wrong in themselves."""
 
     @pytest.mark.parametrize(
         ("change", "text"),

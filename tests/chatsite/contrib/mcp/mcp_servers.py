@@ -48,6 +48,6 @@ async def tools_of(name="stdio"):
 
 
 async def call(site_tool, **arguments):
-    """What people get of the result."""
+    """Return the result as users get it."""
     answer = await run(site_tool.tool, context_of(), **arguments)
     return refine(answer.content, None, 1).whole

@@ -191,7 +191,7 @@ class TestTasks:
         return await run(self.tools["brew"].tool, context_of(), **arguments)
 
     async def look(self, handle, **task):
-        """What a look brings once the server says this of the task."""
+        """Return the result of a look once the server gives this state of the task."""
         if task:
             value = json.dumps(task)
             await call(self.tools["change_task"], task=handle["task"], value=value)
@@ -244,7 +244,7 @@ class TestTasks:
         "task", [{"status": "odd"}, {"status": "completed", "result": {"content": 3}}]
     )
     async def test_malformed_task_is_requested_again(self, over_http, task):
-        """By who looks, as after any error that is not the tool's own."""
+        """The next look requests it, as after any error that is not the tool's own."""
         handle = (await self.begin()).handle
         with pytest.raises(ValueError, match="validation error"):
             await self.look(handle, **task)

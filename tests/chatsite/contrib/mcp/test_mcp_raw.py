@@ -1,4 +1,4 @@
-"""What an MCP server without an SDK sends: parts that no protocol knows, and messages
+"""Messages of an MCP server without an SDK: parts that no protocol knows, and messages
 without an end.
 """
 
@@ -51,7 +51,7 @@ def read_peak():
 
 
 def forget_peak():
-    """From now on only what is above this counts."""
+    """Count only the memory above the present use from now on."""
     Path("/proc/self/clear_refs").write_text("5")
     return read_peak()
 

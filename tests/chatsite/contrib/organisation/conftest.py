@@ -40,7 +40,7 @@ class Browser:
         return self.post("/accounts/login/", username=name, password=password)
 
     def leave(self, path="/accounts/oidc/corp/login/", at="/accounts/login/", **fields):
-        """To the provider; the address to which it leads back."""
+        """Follow the page to the provider; return the address that leads back."""
         page = self.post(path, at, **fields).text
         target = html.unescape(re.search(r'content="0; url=([^"]+)"', page)[1])
         return self.get(target).headers["Location"]

@@ -208,7 +208,7 @@ class TestSaml:
     "name", ["SIGNIN_PROVIDERS", "SECOND_FACTOR", "TRUSTED_USER_HEADER"]
 )
 def test_a_site_without_the_app_does_not_start_with_its_settings(name):
-    """It would be open without its second factor, and nothing would say so."""
+    """The site would be open without its second factor, and would give no warning."""
     value = {"SECOND_FACTOR": "staff"}.get(name, "given")
     env = {**os.environ, "EXTRAS": "lab", name: value}
     done = subprocess.run(

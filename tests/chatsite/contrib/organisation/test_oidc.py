@@ -179,7 +179,7 @@ class TestHostileAnswers:
 
 
 class TestAccounts:
-    """No user gets an account that is not theirs, whatever is claimed."""
+    """Users never get the account of another user, whatever is claimed."""
 
     @pytest.mark.parametrize("verified", [True, False, "true", None])
     def test_an_address_of_another_account_takes_nothing_over(

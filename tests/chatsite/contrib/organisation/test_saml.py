@@ -41,10 +41,12 @@ MANY = [secrets.token_hex(16) for _ in range(400)]
 
 
 class SamlBrowser(Browser):
-    """One that gives the form of another site no cookie, as theirs are SameSite."""
+    """A browser that sends no cookies with the form of another site, as they are
+    SameSite.
+    """
 
     def leave(self, path=BEGIN, at="/accounts/login/", **fields):
-        """To the provider; the form that its page sends by itself."""
+        """Follow the page to the provider; return the form that it sends by itself."""
         page = self.post(path, at, **fields).text
         target = html.unescape(re.search(r'content="0; url=([^"]+)"', page)[1])
         page = requests.get(target, timeout=TIMEOUT).text
@@ -214,7 +216,7 @@ class TestLogIn:
 
 
 class TestCookies:
-    """What a browser is given by the form of another site."""
+    """Cookies that the form of another site sets in a browser."""
 
     def test_the_answer_sets_no_other_so_a_session_stays(self, browse):
         browser = browse()
@@ -406,7 +408,9 @@ class TestHostileAnswers:
         return victim
 
     def test_a_comment_cuts_no_name(self, browse, idp):
-        """It is not signed, so one can be added to a name that begins with another."""
+        """Comments are not signed, so one can be added to a name that begins with
+        another.
+        """
         victim, name = self.victim(browse, idp), new_person(idp)
         idp.subject = f"{victim}.{secrets.token_hex(4)}"
 
@@ -551,7 +555,7 @@ class TestHostileAnswers:
 
 
 class TestAccounts:
-    """No user gets an account that is not theirs, whatever is claimed."""
+    """Users never get the account of another user, whatever is claimed."""
 
     def test_an_address_of_another_account_takes_nothing_over(self, browse, idp, ask):
         ask("UPDATE auth_user SET email='bob@example.org' WHERE username='bob'")
@@ -625,7 +629,7 @@ class TestAccounts:
 
 
 def seconds_left(ask, browser):
-    """Until the session of a browser ends."""
+    """Return the seconds until the session of a browser ends."""
     [[left]] = ask(
         "SELECT strftime('%s', expire_date) - strftime('%s', 'now') "
         "FROM django_session WHERE session_key = ?",
@@ -635,7 +639,7 @@ def seconds_left(ask, browser):
 
 
 class TestSessions:
-    """That a provider has begun end when it says so, or after the time of the file."""
+    """Sessions of a provider end when it says so, or after the time of the file."""
 
     def test_session_lasts_as_long_as_others(self, browse, ask):
         browser = browse()
@@ -643,7 +647,7 @@ class TestSessions:
         assert seconds_left(ask, browser) > FORTNIGHT - 3_600
 
     def test_session_ends_at_the_time_of_the_provider(self, browse, idp, ask):
-        """Of a new account, and of one that is known."""
+        """The session is of a new account, and of a known one."""
         new_person(idp)
         idp.bend = {"session until": in_minutes(10)}
         for browser in (browse(), browse()):

@@ -1,4 +1,4 @@
-"""No address that a page or a model names leads into the operator's own network."""
+"""Addresses named by pages or models never lead into the operator's own network."""
 
 import socket
 
@@ -72,7 +72,7 @@ async def test_closed_address_is_refused_in_every_form(
 
 
 def _of_web(connected):
-    """Without the sockets of name servers and of the event loop."""
+    """Return the sockets without those of name servers and of the event loop."""
     places = [each for each in connected if isinstance(each, tuple)]
     return [each for each in places if each[1] != 53]
 
@@ -105,8 +105,9 @@ async def test_a_redirect_leads_to_pages_only(web, target):
 async def test_a_name_whose_address_changes_is_looked_up_once(
     web, inside, connected, monkeypatch, settings
 ):
-    """What is checked is what is connected to, so a name server that says a public
-    address first and another one afterwards gains nothing."""
+    """The checked address is the one that is connected to, so a name server that gives
+    a public address first and another one afterwards gains nothing.
+    """
     answers = ["127.0.0.1", "127.0.0.2", "127.0.0.2"]
     port = web.server_address[1]
 

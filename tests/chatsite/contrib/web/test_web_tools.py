@@ -310,7 +310,7 @@ def saying(text):
 
 @pytest.fixture
 def told(site, conversation, session):
-    """After a turn that has searched and cites what it found."""
+    """Return the page after a turn that has searched and cites the results."""
 
     async def talk():
         reply = "The Kamo is in Kyoto [1][9], with bridges [2, 3]. `[1]` <b>[1]</b>"

@@ -1,4 +1,4 @@
-"""Which encoding a text is in: right, or asked, never a wrong one unasked."""
+"""Encodings of texts: found or asked for, never guessed wrong."""
 
 import time
 

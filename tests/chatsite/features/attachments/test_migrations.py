@@ -36,7 +36,7 @@ def test_an_upgrade_keeps_what_was_uploaded(migrate, alice):
 
 
 def test_a_site_that_takes_the_app_out_keeps_no_row(migrate, alice):
-    """It would keep its owner from being deleted."""
+    """The row would keep its owner from being deleted."""
     keep(alice)
     migrate(("attachments", None))
     migrate()

@@ -186,7 +186,7 @@ class TestUpload:
 
 @pytest.mark.django_db(transaction=True)
 class TestPlace:
-    """Of the few requests that a process works on at once."""
+    """The slots of the few requests that a process works on at once."""
 
     @pytest.fixture
     def left(self, monkeypatch):

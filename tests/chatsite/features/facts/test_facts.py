@@ -89,7 +89,7 @@ class TestLearning:
         assert sent(made) == ""
         assert sent(start(alice)) == ""
 
-    def test_no_is_remembered_after_its_message_is_hidden(self, chat, other, alice):
+    def test_dismissal_stays_after_its_message_is_hidden(self, chat, other, alice):
         message = state_fact(chat, f"{WORDS}.")
         services.dismiss_fact(alice.pk, Fact.objects.get().pk)
         actions.exclude_messages(chat, [message.seq])

@@ -61,7 +61,9 @@ def feedback_of(conversation):
 
 
 def timed(rows):
-    """With times as such: one of a whole second is written without its milliseconds."""
+    """Return times as such: one of a whole second is written without its
+    milliseconds.
+    """
     names = ("created_at", "updated_at")
     return [
         row | {name: datetime.fromisoformat(row[name]) for name in names}

@@ -44,7 +44,7 @@ def test_an_upgrade_keeps_rows_and_what_was_logged_of_them(back_again, conversat
 
 
 def test_a_site_that_takes_the_app_out_keeps_no_row(back_again, conversation):
-    """It would keep its message, and the conversation, from being deleted."""
+    """The row would keep its message, and the conversation, from being deleted."""
     give_feedback(conversation, 2, "bad")
     migrate(("feedback", None))
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Where a reply comes from, for its owner alone."""
+"""Sources of a reply, for its owner alone."""
 
 import pytest
 from django.test import Client

@@ -173,7 +173,7 @@ def list_enumerations():
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    """No other process waits for the database here."""
+    """Remove the pauses: other processes never wait for the database here."""
     monkeypatch.setattr(storing, "MAX_PAUSE", 0)
 
 
@@ -208,7 +208,7 @@ def talk(bob, settings):
 
 
 def add_request(conversation, purpose):
-    """One of this purpose, which made no message: what the first reply was sent."""
+    """Add a request of this purpose without a message: the one of the first reply."""
     call = conversation.model_calls.filter(purpose="reply").order_by("pk")[0]
     call.pk, call._state.adding, call.message = None, True, None
     call.purpose = purpose
@@ -228,7 +228,7 @@ def export(user):
 
 
 def compare(written, again):
-    """That both are the same, but for what belongs to the copy."""
+    """Check that both are equal, except for the values of the copy."""
     for value in (written, again):
         for name in ("uuid", "created_at", "title_set_by"):
             value["conversation"].pop(name)

@@ -55,7 +55,7 @@ def packed(data, name="conversations.json", method=zipfile.ZIP_DEFLATED):
 
 
 def goes_around(user, made):
-    """What was taken is exported, and imported again as it was."""
+    """Export the imported conversation, and check that its import is equal."""
     data = json.dumps(export_thread(made), cls=DjangoJSONEncoder)
     text = write_markdown(made)
     value = json.loads(data)
@@ -175,8 +175,9 @@ class TestDates:
 
     @pytest.mark.parametrize("at", ["2199-01-01T00:00:00Z", "2199-12-31T23:00-00:59"])
     def test_dates_are_never_later_than_the_import(self, alice, at):
-        """By their dates the audit knows rows that were written here, where nothing
-        may be missing."""
+        """The audit recognises rows written here by their dates; all of their parts
+        must exist.
+        """
         rows = [
             message(seq, role, created_at=at)
             for seq, role in enumerate(("user", "assistant") * 2, 1)
@@ -270,7 +271,7 @@ class TestPrompts:
 
     @pytest.fixture
     def exported(self, bob):
-        """With a text that no request of the file was sent with."""
+        """Return an export with a text that none of its requests was sent with."""
         made = transcript.create_conversation(bob, system_prompt=self.SECRET)
         sent = commands.submit_message(made, text="Hello", client_id="a")
         claim = lifecycle.claim(made.pk)

@@ -1,4 +1,4 @@
-"""What a file can say of a request in any shape: its conversation opens everywhere."""
+"""References of requests in any shape: a conversation with them opens everywhere."""
 
 import hashlib
 from copy import deepcopy

@@ -62,7 +62,7 @@ def take(user, value):
 
 
 def work_off():
-    """What the sweep has processes of their own do."""
+    """Do the work that the sweep leaves to other processes."""
     while worker.waiting:
         wanted = worker.waiting.pop()
         with wanted.file as file:

@@ -1,4 +1,4 @@
-"""What an export leaves out, and an import cannot take, of apps that are off."""
+"""Rows of apps that are off: left out by exports, refused by imports."""
 
 import json
 

@@ -1,5 +1,5 @@
-"""What can exist comes back from its export as it was; what a file says beyond that is
-not taken.
+"""Exports and imports: all possible values come back unchanged, and further claims of a
+file are not accepted.
 """
 
 import json
@@ -83,7 +83,7 @@ def chat(bob, settings):
 
 
 class TestSentText:
-    """What the model got in place of the text that the page shows."""
+    """The text that the model got in place of the text of the page."""
 
     def test_passages_of_a_file_come_back_and_prove_the_reply(self, chat, alice):
         seq = attach(chat, LAMPS, "Short.", LAMPS).seq
@@ -280,7 +280,9 @@ class TestValues:
     @pytest.mark.parametrize("number", [2**63, -(2**64), 1e305])
     @pytest.mark.parametrize("depth", [18, 45])
     def test_extras_of_calls_come_back(self, chat, alice, depth, number):
-        """What a provider puts beside a call, as the loop of tools stores it."""
+        """Extras that a provider adds to a call come back as the loop of tools stores
+        them.
+        """
         beside = {"reasoning_details": [self.nest(depth), {"n": number}]}
         use_tools(chat, "Go", Use())
         row = chat.messages.get(seq=2)
@@ -395,7 +397,7 @@ def test_arguments_of_a_client_come_back(alice, bob):
 
 
 def test_the_tool_of_a_result_does_not_matter():
-    """Its budget is the site's to set, and other sites have others."""
+    """The budget of a tool is the site's to set, and other sites have others."""
     tool = SiteTool(None, result_tokens=50)
     from chatsite.features.tools.results import is_shortened
 

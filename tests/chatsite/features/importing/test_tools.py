@@ -23,7 +23,9 @@ State = ToolCall.State
 @pytest.fixture
 @remembered
 def conversation(bob):
-    """Of Bob: calls that ended in every way, and a late result turns later."""
+    """Return a conversation of Bob: calls that ended in every way, and a late result
+    turns later.
+    """
     made = transcript.create_conversation(bob, title="Kyoto")
     answered = {"allowed": True, "answered_at": timezone.now(), "answered_by": bob}
     use_tools(

@@ -197,7 +197,7 @@ class TestMade:
 
     @pytest.mark.parametrize("words", ["", "done"])
     def test_plots_of_a_program_are_too(self, alice, words):
-        """They are named beside its output, and in no part of it."""
+        """The plots are named beside the output, and in no part of it."""
         drawn_there = {"message_type": "image", "image_url": f"sediment://{NEW}"}
         odd = [7, {"message_type": "image"}, {"image_url": 7}, {"message_type": "text"}]
         output = {"content_type": "execution_output", "text": words}
@@ -246,7 +246,7 @@ class TestMade:
         assert reply["role"] == "assistant"
 
     def test_file_cannot_claim_that_an_image_was_sent(self, alice):
-        """Its request would have the words of the reply as those of a user."""
+        """The request would have the words of the reply as those of a user."""
         data = pack(
             {"conversations.json": [painted(MADE)], f"{MADE}.png": drawn.make()}
         )
@@ -314,7 +314,9 @@ class TestContinued:
 
 
 class TestKilled:
-    """In the middle: some images are stored, and no message is shown."""
+    """An import that is killed in the middle: some images are stored, and no message is
+    shown.
+    """
 
     @pytest.fixture
     def job(self, alice, monkeypatch):
@@ -475,7 +477,7 @@ class TestLost:
         assert "more than 1 MB: 1." in told
 
     def test_images_beyond_the_users_room_are_lost(self, alice, settings):
-        """Those of one import are counted together."""
+        """The images of one import are counted together."""
         size = 600_000
         settings.IMAGES_PER_PERSON_MB = 1
         noise = drawn.noise(800)

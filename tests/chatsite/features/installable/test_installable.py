@@ -1,4 +1,4 @@
-"""What a browser asks for that installs the site."""
+"""The URLs that a browser requests to install the site."""
 
 import json
 import re

@@ -40,7 +40,7 @@ def ids_of(conversations):
 
 
 def names_on(response, conversations):
-    """What the list's rows of these show of their labels."""
+    """Return the labels in the rows of these conversations."""
     page, found = response.content.decode(), []
     for each in conversations:
         row = page[page.index(f'id="title-{each.uuid}"') :].split("</li>")[0]

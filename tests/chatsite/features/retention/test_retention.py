@@ -1,4 +1,6 @@
-"""What is too old goes, in small pieces; what is not, or is kept by someone, stays."""
+"""Retention deletes old rows in small batches; others, and those that users
+keep, stay.
+"""
 
 from datetime import datetime, timedelta
 from io import StringIO
@@ -42,7 +44,7 @@ def make_conversation(owner, age, **values):
 
 
 def make_rows(staff, age):
-    """One of each table that keeps what happened."""
+    """Make a row of each table that records events."""
     at = timezone.now() - age
     Session.objects.create(session_key=str(age), session_data="", expire_date=at)
     attempt = AccessAttempt.objects.create(username=str(age), failures_since_start=1)

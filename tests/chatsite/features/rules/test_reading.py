@@ -16,7 +16,7 @@ LONG = "Always answer in English. " + "We talked on. " * 200
 
 @pytest.fixture
 def read(monkeypatch):
-    """For each text whose rules were looked for, whether rows were locked meanwhile."""
+    """Return for each text whether rows were locked while its rules were looked for."""
     found, find = [], detection.find_rules
 
     def finding(text):

@@ -119,7 +119,7 @@ class TestRequests:
         assert "all nuts" in str(rebuilding.rebuild_context(call).wire)
 
     def test_the_view_after_a_reply_is_read_again(self, chat):
-        """Its message may have stated a rule, or one was confirmed meanwhile."""
+        """The message may have stated a rule, or one was confirmed meanwhile."""
         newest = ask(chat, "Hello")
         view = context.read_view(chat, newest=newest)
         reply = reply_to(newest, "Yes.")

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def share(conversation):
-    """Of two questions and their replies, #1 to #4."""
+    """Share two questions and their replies, #1 to #4."""
     return create_share(conversation, with_view=True)
 
 

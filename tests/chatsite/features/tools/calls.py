@@ -85,7 +85,9 @@ def reply(conversation, claim, text="I will tell you."):
 
 
 def context_of(conversation=None, *, asked_seq=None, **values):
-    """Of a call in the turn that answers message `asked_seq`, or the next one."""
+    """Return the context of a call in the turn that answers message `asked_seq`, or the
+    next one.
+    """
     if conversation is not None:
         conversation.refresh_from_db()
         values = {"conversation_id": conversation.pk, **values}
@@ -96,7 +98,7 @@ def context_of(conversation=None, *, asked_seq=None, **values):
 
 
 async def run(tool, call_context, **arguments):
-    """What LangChain's tool node gets of the tool: a ToolMessage."""
+    """Return the ToolMessage that LangChain's tool node gets of the tool."""
     runtime = ToolRuntime(
         state={},
         context=call_context,

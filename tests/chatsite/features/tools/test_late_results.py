@@ -57,7 +57,7 @@ def with_own_turns(conversation):
 
 
 def sweep():
-    """What a process that sweeps does about late results."""
+    """Run the part of a sweep that concerns late results."""
     for call in late_results.claim():
         async_to_sync(late_results.look)(call)
 
@@ -73,7 +73,7 @@ def again(call):
 
 
 def last_note(conversation):
-    """What the model gets before the newest message."""
+    """Return the note before the newest message, as the model gets it."""
     submit(conversation, "And now?")
     return claim_next(conversation).view.context.messages[-2]
 

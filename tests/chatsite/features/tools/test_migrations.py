@@ -41,7 +41,7 @@ def test_an_upgrade_keeps_rows_and_what_was_logged_of_them(back_again, conversat
 
 
 def test_a_site_that_takes_the_app_out_keeps_no_row(back_again, conversation):
-    """It would keep its message, and the conversation, from being deleted."""
+    """The row would keep its message, and the conversation, from being deleted."""
     use_tools(conversation, "What is 1+1?", Use("calculate", {"expression": "1+1"}))
     assert ToolCall.objects.exists()
     migrate(("tools", None))

@@ -37,7 +37,7 @@ def conversation(alice, settings, upstream):
 
 @pytest.fixture
 def drawn(conversation):
-    """With the files of a result that came late: stored as those of any other."""
+    """Return the files of a late result: stored as those of any other."""
     use_tools(conversation, "Draw it.", Use(name="draw", state="late"))
     call = ToolCall.objects.get()
     blocks = [

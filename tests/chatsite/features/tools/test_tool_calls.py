@@ -201,7 +201,7 @@ class TestManyAtOnce:
         )
 
     def test_few_are_kept_of_a_reply_that_was_cut_off(self, alice):
-        """With the statements of two of them, however many there were."""
+        """The statements are those of two calls, however many there were."""
         statements = {}
         for number in (2, 90):
             made = calls.create(alice)
@@ -250,7 +250,7 @@ class TestManyAtOnce:
 
 
 def test_end_calls_is_the_one_function_that_ends_calls():
-    """What ends a call writes the time at which it ended, and nothing else does."""
+    """The function that ends a call writes the time of its end; no other one does."""
     paths = Path(tools.__file__).parent.rglob("*.py")
     writers = [path.name for path in paths if "finished_at=Now" in path.read_text()]
     assert writers == ["ending.py"]

@@ -1,4 +1,6 @@
-"""What people decide about calls of tools, over the socket: yes, no, wait no longer."""
+"""Decisions of users about calls of tools, over the socket: allow, decline, stop
+waiting.
+"""
 
 import pytest
 from channels.db import database_sync_to_async
@@ -125,7 +127,7 @@ class TestConsent:
         assert end["state"] == "stopped"
 
     async def test_the_page_answers_with_its_form(self, conversation, session, waiting):
-        """As htmx sends the fields of a form: all of them texts."""
+        """The fields are those of a form as htmx sends them: all of them texts."""
         form = {"call": str(waiting.pk), "allow": "false", "reason": "", "HEADERS": {}}
         async with Chat(conversation, session, protocol="") as chat:
             await chat.html("Run “send_mail”?")

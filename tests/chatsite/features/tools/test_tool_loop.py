@@ -48,7 +48,7 @@ def conversation(alice, site):
 
 
 def rows(conversation):
-    """What stands in the transcript: role, text, and the calls' names."""
+    """Return the rows of the transcript: role, text, and the names of the calls."""
     return [
         (row.role, row.text, *(call["name"] for call in row.tool_calls))
         for row in conversation.messages.order_by("seq")
@@ -231,7 +231,7 @@ async def test_a_bad_call_is_answered_and_the_reply_ends(
 async def test_a_first_word_takes_few_steps_of_the_database(
     conversation, session, site, monkeypatch
 ):
-    """Before each step the first word waits for a piece of another user's work."""
+    """Another user's work can run before each step, so the first word waits for it."""
     taken = []
     for module in (runner, attempt, loop):
 

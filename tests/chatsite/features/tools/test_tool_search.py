@@ -104,7 +104,7 @@ async def test_search_that_finds_nothing_names_some_tools(
 
 
 @pytest.mark.parametrize("change", ["limit", "never", "few"])
-async def test_all_tools_are_offered_up_to_the_limit(
+async def test_tools_up_to_the_limit_are_all_offered(
     conversation, settings, session, upstream, change
 ):
     if change == "few":

@@ -59,13 +59,13 @@ def ask(conversation, *names, text="Let me see."):
 
 
 def lose(claim):
-    """Its process is killed: nothing more is written, and the lease ends."""
+    """Kill its process: the lease ends without another write."""
     turn = Turn.objects.filter(pk=claim.row_id)
     turn.update(lease_until=Now() - timedelta(seconds=1))
 
 
 async def go_on(conversation):
-    """What another process does."""
+    """Do the work of another process."""
     runner.start_turns(conversation.pk)
     while tasks := [task for task in runner._tasks if not task.done()]:
         await asyncio.wait(tasks)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def export(user):
-    """As Download everything has it: the oldest first."""
+    """Return the export of Download everything: the oldest first."""
     rows = library.list_own(user).order_by("pk")
     return {"conversations": [as_json(export_thread(row)) for row in rows]}
 

@@ -1,4 +1,4 @@
-"""Where branches part, as pure functions."""
+"""The points where branches part, as pure functions."""
 
 from chatsite.features.tree.forks import (
     Fork,
@@ -58,7 +58,7 @@ def test_branches_with_existing_descendants_are_needed():
 
 
 def test_two_thousand_branches_take_no_time():
-    """As a chain, which is the deepest that they can be."""
+    """The branches are a chain, the deepest tree that they can be."""
     nodes = {n: Node(n, n - 1 or None, n) for n in range(1, 2001)}
     assert list_depths(nodes.values())[-1] == (2000, 1999)
     assert len(find_forks(nodes, 2000)) == 1999

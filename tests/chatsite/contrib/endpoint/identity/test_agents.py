@@ -18,7 +18,7 @@ numbers = count()
 
 
 def reword(question):
-    """With other pages that were found for it."""
+    """Return the text with other pages that were found for it."""
     number = next(numbers)
     found = " ".join(f"page{number}-{line} says {number * line}" for line in range(9))
     return f"Use what was found.\n{found}\n\nThe question is this: {question}"
@@ -174,7 +174,9 @@ def test_a_side_call_that_knows_the_reply_changed_leads_nowhere():
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_summary_in_place_of_as_many_messages_goes_on(target, wire):
-    """It has a reply of the client's own, and the question after it has new words."""
+    """The summary has a reply of the client's own, and the question after it has new
+    words.
+    """
     agent = Agent(
         target, wire, "Which of the tests are slow?", reword=lambda each: each
     )
@@ -191,7 +193,7 @@ def test_a_summary_in_place_of_as_many_messages_goes_on(target, wire):
 
 
 def test_a_summary_that_others_have_is_no_sign():
-    """What the client replies to its own summary was not served."""
+    """The client's own reply to its summary was not served."""
     client = Client()
     told = [user("Summary: OK."), reply("Understood.")]
     for number in range(2):
@@ -278,7 +280,7 @@ def test_a_second_summary_with_the_same_reply_to_it_goes_on(target, wire):
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_id_of_a_copy_that_found_something_else_is_not_believed(target, wire):
-    """Its calls are those of the conversation with this id, and its question, too."""
+    """The copy has the calls and the question of the conversation with this id."""
     question = "Which of the tests are slow?"
     agent = Agent(target, wire, question, "one")
     agent.call(0)

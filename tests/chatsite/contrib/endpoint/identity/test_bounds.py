@@ -1,4 +1,4 @@
-"""What a decision costs, whatever is sent."""
+"""Decisions have a bounded cost, whatever is sent."""
 
 import sys
 

@@ -1,5 +1,7 @@
-"""Which conversation a request goes on. Each way in which other programs merged, split
-or cut conversations is a test."""
+"""Decisions which conversation a request continues.
+
+Each way in which other programs merged, split or cut conversations is a test.
+"""
 
 import pytest
 
@@ -131,8 +133,9 @@ class TestNotMerged:
         assert (cut.lineage, client.decision.why) == ("new", ("two-fit",))
 
     def test_two_tabs_with_like_questions_and_one_short_reply(self, client):
-        """Of a history that begins in the middle, one tab's is known by its end alone,
-        and of the other tab's more is there, but not its question."""
+        """Two histories begin in the middle: one tab's is known by its end alone, and
+        the other tab's has more, but not its question.
+        """
         history = []
         for number in range(12):
             said = f"Reply {number} has words of its own. " * 10
@@ -393,8 +396,9 @@ class TestHeaders:
         assert foreign.lineage == "new"
 
     def test_the_right_id_finds_a_branch_that_nothing_else_leads_to(self):
-        """What it shares with its parent is found there, and the reminder that comes
-        last is in many."""
+        """The branch is found by the part that it shares with its parent; the reminder
+        that comes last is in many.
+        """
         client, remind = Client(session_id="1"), user("<system-reminder/>")
         asked = [user(f"Which train leaves at {hour}?") for hour in (7, 8, 9)]
         said = [f"The one that leaves at {hour}. " * 10 for hour in (7, 8, 9)]

@@ -75,7 +75,7 @@ def test_an_edit_goes_on_no_copy_that_lacks_the_last_messages(ask):
 
 
 def find(question, joint=" "):
-    """With other pages that were found for it."""
+    """Return the text with other pages that were found for it."""
     pages = joint.join(
         " ".join(f"{next(hours) * 7919 % 10007:05}" for _ in range(20)) for _ in "ab"
     )

@@ -38,7 +38,7 @@ def families():
 
 
 def what_is_kept(client, pair):
-    """What the site finds, gives out and shares of both."""
+    """Return what the site finds, exports and shares of both."""
     from chatsite.features.sharing import services
 
     found = client.get("/", {"q": "harbour"}, headers=HTMX).content.decode()

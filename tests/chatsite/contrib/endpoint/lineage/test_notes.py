@@ -1,5 +1,5 @@
-"""What the transcript says below messages: what a client has changed or forgotten, and
-the agents that it started.
+"""Notes below messages of the transcript: changes and omissions of a client, and the
+agents that it started.
 """
 
 import json
@@ -31,7 +31,7 @@ def key(alice, upstream):
 
 
 def find_notes(client, conversation):
-    """What is said below each message of the page."""
+    """Return the notes below each message of the page."""
     found = {}
     page = page_of(client, conversation)
     for seq, said in re.findall(r'id="message-(\d+)"(.*?)</article>', page, re.DOTALL):

@@ -1,4 +1,4 @@
-"""What a model was sent for a reply, with its hash, and what was left out."""
+"""The request of a reply, with its hash, and the messages that were left out."""
 
 import hashlib
 import json

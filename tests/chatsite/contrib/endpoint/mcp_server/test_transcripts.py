@@ -1,4 +1,4 @@
-"""What agents read of conversations: lists, searches, messages in pieces."""
+"""Conversations as agents read them: lists, searches, messages in parts."""
 
 from uuid import uuid4
 

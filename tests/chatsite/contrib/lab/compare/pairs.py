@@ -97,8 +97,9 @@ class Talk:
         return expected
 
     def _follow_notes(self, refs):
-        """What else the notes make of it: a search finds neighbours, too, and what was
-        noted for the message before is noted no longer."""
+        """Add the effects on the notes: a search finds neighbours, too, and those noted
+        for the message before are noted no longer.
+        """
         told = ("excerpts", "replaced", "until")
         notes = {
             (n, *(str(row) for each in told for row in refs[each] if row[0] == n))

@@ -93,7 +93,7 @@ def test_the_bytes_of_images_are_never_shown():
 
 
 def test_long_texts_take_no_longer_than_their_letters():
-    """Where a comparison word by word would take hours."""
+    """A comparison word by word would take hours here."""
     old, new = "a b " * 300_000, "b a " * 300_000
     pieces, used = diff_texts(f"same {old}", f"same {new}", 24_000)
     assert used <= 24_000

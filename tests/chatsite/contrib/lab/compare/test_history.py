@@ -1,4 +1,4 @@
-"""What the latest turns cost, part by part, and the tools that none of them called."""
+"""Costs of the latest turns, part by part, and the tools that none of them called."""
 
 import re
 from dataclasses import replace

@@ -167,7 +167,7 @@ def test_account_download_has_the_examples(alice, conversation):
 
 
 def test_conversations_without_examples_cost_no_statement(client, conversation):
-    """Nothing is read of a page that has nothing to do with them."""
+    """The page reads no rows of examples."""
     with CaptureQueriesContext(connection) as asked:
         page_of(client, conversation)
     assert not [each for each in asked if "examples_example" in each["sql"]]

@@ -81,8 +81,9 @@ def steps_of(experiment):
 
 
 def hash_everything():
-    """Of every row of every table but those that belong to the lab, and what its
-    people have used up."""
+    """Hash every row of every table, except those of the lab and the use of
+    its users.
+    """
     rows = [
         repr(sorted(QuerySet(model).order_by("pk").values_list(), key=repr))
         for model in apps.get_models(include_auto_created=True)
@@ -92,7 +93,7 @@ def hash_everything():
 
 
 def live_through(conversation, policy, texts):
-    """The same conversation as people would have had it under the policy."""
+    """Make the same conversation as it would have been under the policy."""
     conversation.policy = policy
     conversation.save()
     for text in texts:
@@ -260,7 +261,7 @@ class TestBudget:
 
 
 def leave(experiment, **values):
-    """As a process leaves it that dies in the middle of it."""
+    """Leave it as a process does that dies in the middle."""
     fields = {"state": "running", "owner": "gone", "place": 0, "finished_at": None}
     fields |= {"lease_until": Now() - timedelta(seconds=1), **values}
     QuerySet(Experiment).filter(pk=experiment.pk).update(**fields)

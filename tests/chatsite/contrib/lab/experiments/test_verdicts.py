@@ -1,4 +1,4 @@
-"""When a policy is called better: chance alone earns no tick."""
+"""Verdicts on policies: chance alone earns no tick."""
 
 import random
 
@@ -17,8 +17,9 @@ def replay(rng, sizes, noise):
 
 
 def is_better(seed, count, *, gain=0.0, noise=0.1):
-    """Whether a policy that saves this share is ticked, where each replay of the same
-    policy differs by chance."""
+    """Return whether a policy that saves this share is ticked, where each replay of the
+    same policy differs by chance.
+    """
     rng = random.Random(seed)
     sizes = [rng.uniform(500, 5_000) for _ in range(count)]
     first, second = (replay(rng, sizes, noise) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What is switched off in a test is on again after it."""
+"""Fixtures that switch on again after a test what it switched off."""
 
 import pytest
 

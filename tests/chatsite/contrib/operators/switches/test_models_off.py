@@ -31,7 +31,7 @@ SAID = "This model is switched off for now. Choose another one"
 
 @pytest.fixture
 def site(settings, upstream):
-    """It has two models, and its own is on."""
+    """Return a site with two models, of which its own is on."""
     settings.CHAT_MODEL, settings.CHAT_MODELS = "ok", ["ok", "ok-two"]
     settings.SUMMARY_MODEL = ""
     return upstream

@@ -1,4 +1,4 @@
-"""Who switches off and on, what is written down, and when processes know."""
+"""Switches: their users, their log, and the time until processes know them."""
 
 import pytest
 from django.contrib.auth.models import Permission

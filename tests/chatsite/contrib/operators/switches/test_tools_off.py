@@ -57,7 +57,7 @@ async def test_tool_is_not_offered(conversation, session, site, switch):
 async def test_a_call_does_not_run_and_the_turn_goes_on(
     conversation, session, site, monkeypatch
 ):
-    """It is switched off while the model writes that it wants it."""
+    """The tool is switched off while the model writes its call."""
     site.script(calling(LOOK, text="Let me look."), "ok")
     off = lambda kind, name: name == "look_up" and bool(site.calls)  # noqa: E731
     monkeypatch.setitem(plugins.guards, "use", [off])

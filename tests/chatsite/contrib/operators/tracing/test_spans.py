@@ -49,7 +49,7 @@ def collector():
 
 @pytest.fixture
 def exported(monkeypatch, settings):
-    """What is exported, in memory."""
+    """Collect the exported spans in memory."""
     settings.SITE_ORIGINS = ["http://testserver"]
     kept = InMemorySpanExporter()
     monkeypatch.setattr(span_export._Way, "processor", None)

@@ -24,7 +24,9 @@ def pack(parts, **options):
 
 
 def relations(*named):
-    """What a part names: pairs of the last word of the kind, and the target."""
+    """Return the relations of a part: pairs of the last word of the kind, and the
+    target.
+    """
     rows = (
         f'<Relationship Id="r{number}" Type="{TYPES}{kind}" Target="{target}"/>'
         for number, (kind, target) in enumerate(named, start=1)

@@ -1,5 +1,6 @@
-"""What office programs write besides plain paragraphs and cells: read once, and in its
-place, or counted."""
+"""Texts of office programs besides plain paragraphs and cells: read once and in order,
+or counted.
+"""
 
 import pytest
 

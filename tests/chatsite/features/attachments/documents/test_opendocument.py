@@ -1,4 +1,4 @@
-"""What LibreOffice and others save, as text."""
+"""Documents of LibreOffice and others, as text."""
 
 import pytest
 

@@ -47,7 +47,7 @@ def make_animation(frames):
 
 
 def noise(side):
-    """What no kind of file makes small."""
+    """Return an image that every format stores in many bytes."""
     out = io.BytesIO()
     Image.effect_noise((side, side), 100).save(out, "PNG")
     return out.getvalue()

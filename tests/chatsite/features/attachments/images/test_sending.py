@@ -177,7 +177,7 @@ class TestPane:
         assert pane.images_unsent == ("cat.png",)
 
     def test_the_names_of_many_are_no_long_list(self):
-        """As where an import has brought hundreds that replies have made."""
+        """The images are hundreds, as an import of replies can have."""
         context = {"images_unsent": [f"{n}.png" for n in range(300)]}
         told = render_to_string("chat/_images_unsent.html", {"context": context})
         assert "names of these images: 0.png, 1.png, 2.png" in told
@@ -230,7 +230,7 @@ class TestWire:
     async def test_a_server_that_refuses_images_gets_their_names(
         self, alice, session, site, settings
     ):
-        """In the middle of a conversation, after a change of the model."""
+        """The model changes in the middle of a conversation."""
         settings.CHAT_MODEL = "strict:images"
         made, row = await database_sync_to_async(self._begin)(alice)
         async with Chat(made, session) as chat:

@@ -62,7 +62,9 @@ def quoted(built):
 
 
 def find_in_index(key):
-    """How many passages the index has for a word of SECRET, with or without a row."""
+    """Return how many passages the index has for a word of SECRET, with or without a
+    row.
+    """
     if connection.vendor != "sqlite":
         [found] = searching.FilePassages(key).look_up(["turquois"], 10**6).values()
         return len(found)
@@ -309,7 +311,7 @@ class TestUpload:
         assert {*made} == {charged[0]}
 
     def test_a_letter_that_is_none_does_not_wait_for_itself(self, alice):
-        """It is read in two ways, in one turn."""
+        """The letter is read in two ways, in one turn."""
         answer = post(signed_in(alice), long_text(chars=210_000).encode(), "a.eml")
         assert answer.status_code == 201
 
