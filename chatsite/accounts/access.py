@@ -23,20 +23,28 @@ View = Callable[..., HttpResponse]
 Values = dict[str, Any] | HttpResponse
 
 
-def private_page(view: View) -> View:
-    """Require a signed-in user, and keep browsers from caching the page."""
-    guarded = login_required(view)
+def private_page(*methods: str) -> Callable[[View], View]:
+    """Restrict a view to these methods and to signed-in users, and forbid caching it.
 
-    @wraps(view)
-    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if request.htmx and not request.user.is_authenticated:
-            # A redirect would put the log-in page into the middle of this one.
-            return HttpResponseClientRedirect(resolve_url(settings.LOGIN_URL))
-        if request.user.is_authenticated:
-            plugins.page_opened.send_robust(None, request=request)
-        return guarded(request, *args, **kwargs)
+    GET includes HEAD.
+    """
+    allowed = [*methods, "HEAD"] if "GET" in methods else [*methods]
 
-    return never_cache(checked)
+    def decorate(view: View) -> View:
+        guarded = login_required(view)
+
+        @wraps(view)
+        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if request.htmx and not request.user.is_authenticated:
+                # A redirect would put the log-in page into the middle of this one.
+                return HttpResponseClientRedirect(resolve_url(settings.LOGIN_URL))
+            if request.user.is_authenticated:
+                plugins.page_opened.send_robust(None, request=request)
+            return guarded(request, *args, **kwargs)
+
+        return require_http_methods(allowed)(never_cache(checked))
+
+    return decorate
 
 
 def conversation_view(method: str) -> Callable[[View], View]:
@@ -54,8 +62,7 @@ def conversation_view(method: str) -> Callable[[View], View]:
                 raise Http404 from None
             return view(request, conversation, **kwargs)
 
-        methods = ["GET", "HEAD"] if method == "GET" else [method]
-        return require_http_methods(methods)(private_page(guarded))
+        return private_page(method)(guarded)
 
     return decorate
 

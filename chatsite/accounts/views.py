@@ -13,10 +13,7 @@ from django.urls import reverse_lazy
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-)
+from django.views.decorators.http import require_http_methods
 
 from chatsite.proxies import client_address
 
@@ -63,8 +60,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     return render(request, "registration/signup.html", {"form": form}, status=status)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@private_page
+@private_page("GET", "POST")
 def show_account(request: HttpRequest) -> HttpResponse:
     preferred = preferences.find_preferences(request.user)
     form = PreferencesForm(request.POST or None, instance=preferred)
@@ -92,8 +88,7 @@ def _render_account(request: HttpRequest, **forms: object) -> HttpResponse:
     return render(request, "registration/account.html", values, status=status)
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def set_enter(request: HttpRequest) -> HttpResponse:
     """Store what Enter does in the user's message boxes."""
     preferred = preferences.find_preferences(request.user)
@@ -102,8 +97,7 @@ def set_enter(request: HttpRequest) -> HttpResponse:
     return redirect("account")
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End all other sessions: each holds a trace of the password's stored form."""
     form = PasswordForm(request, request.POST, prefix="sign_out")
@@ -119,8 +113,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     return redirect("account")
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def delete_own_account(request: HttpRequest) -> HttpResponse:
     form = PasswordForm(request, request.POST, prefix="deletion")
     if not form.is_valid():
@@ -140,7 +133,7 @@ def delete_own_account(request: HttpRequest) -> HttpResponse:
     return render(request, "registration/account_deleted.html")
 
 
-@method_decorator(private_page, name="dispatch")
+@method_decorator(private_page("GET", "POST"), name="dispatch")
 class PasswordChangeView(auth.PasswordChangeView):
     template_name = "registration/change_password.html"
     success_url = reverse_lazy("account")

@@ -16,7 +16,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite.accounts import preferences
@@ -49,8 +48,7 @@ from .list_actions.answers import list_again, show_list
 from .presenters import conversation_list
 
 
-@require_safe
-@private_page
+@private_page("GET")
 def show_home(request: HttpRequest) -> HttpResponse:
     if request.htmx:
         return show_list(request, request.GET)
@@ -84,8 +82,7 @@ def _render_home(
     return render(request, "chat/home.html", values)
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def begin_conversation(request: HttpRequest) -> HttpResponse:
     """Create a conversation, with its first message if one is sent.
 
@@ -124,8 +121,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
     return _lead_to_new(request, form, make)
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def begin_demo(request: HttpRequest) -> HttpResponse:
     form = _new_form(request)
     start = partial(demo_conversation.start_demo, request.user)
@@ -253,8 +249,7 @@ def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
     return answer
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def undelete_in_list(request: HttpRequest, uuid: str) -> HttpResponse:
     bulk.restore_listed(request, [uuid])
     if request.htmx:

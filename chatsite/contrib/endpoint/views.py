@@ -4,7 +4,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
 
 from chatsite.accounts.access import conversation_view, private_page
 from memory.models import Conversation
@@ -14,8 +13,7 @@ from .addresses import base_address, mcp_address
 from .forms import ApiKeyForm
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@private_page
+@private_page("GET", "POST")
 def make_api_key(request: HttpRequest) -> HttpResponse:
     """Show the form for a new key; the only page that ever shows the key."""
     form = ApiKeyForm(request.POST or None)
@@ -48,8 +46,7 @@ def show_continuing(request: HttpRequest, conversation: Conversation) -> HttpRes
     return render(request, "endpoint/continue.html", values)
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def revoke_key(request: HttpRequest, pk: int) -> HttpResponse:
     if not keys.revoke_api_key(request.user, pk):
         raise Http404

@@ -61,7 +61,7 @@ def evidence_view(view: View) -> Callable[..., HttpResponse]:
             return HttpResponse(text, status=409)
         return view(request, conversation, data)
 
-    return require_safe(private_page(made))
+    return private_page("GET")(made)
 
 
 def find_conversation(request: HttpRequest, uuid: UUID) -> Conversation:

@@ -9,7 +9,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import PasswordForm
@@ -67,8 +66,7 @@ def _ask_password(request: HttpRequest, provider_id: str) -> HttpResponse | None
     return render(request, "organisation/connect.html", values, status=422)
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def connect_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
     refused = _ask_password(request, provider_id)
     if not refused and isinstance(find_provider(provider_id), SamlProvider):
@@ -78,8 +76,7 @@ def connect_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
     return refused or lead_to_provider(request, provider_id, "connect")
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def disconnect_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
     if refused := _ask_password(request, provider_id):
         return refused

@@ -15,7 +15,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.utils.translation.trans_real import parse_accept_lang_header
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from chatsite.accounts.access import conversation_view, private_page
 from chatsite.database import close_connection
@@ -155,8 +155,7 @@ def show_image(
     return _respond_with_image(respond_with_file(response, conversation, name))
 
 
-@require_safe
-@private_page
+@private_page("GET")
 def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
     """Return the small copy of an image that this user has not sent yet."""
     rows = Upload.objects.filter(owner=request.user, pk=uuid).exclude(small=None)

@@ -4,15 +4,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from chatsite.accounts.access import private_page
 
 from . import services
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def log_out_device(request: HttpRequest, pk: int) -> HttpResponse:
     if services.log_out(request.user, pk):
         messages.success(request, _("Logged out there."))

@@ -4,7 +4,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
 
 from chatsite.accounts.access import private_page
 from chatsite.pages.memory_actions import Notice, address_of, memory_action
@@ -51,16 +50,14 @@ def _name_replaced(text: str, replaced: list[str]) -> str:
     return text + " " + _("It replaces %(words)s.") % {"words": quoted}
 
 
-@require_safe
-@private_page
+@private_page("GET")
 def show_facts(request: HttpRequest) -> HttpResponse:
     values = services.list_facts(request.user.pk)
     limits = {"max_chars": MAX_CHARS, "most": MOST_KEPT}
     return render(request, "facts/page.html", {**values, **limits})
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def change_fact(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """Keep, reword, dismiss or erase one, from the page that has them all."""
     owner = request.user.pk

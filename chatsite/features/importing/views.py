@@ -5,7 +5,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
 
 from chatsite import plugins
 from chatsite.accounts.access import conversation_view, private_page
@@ -26,8 +25,7 @@ from .forms import ImportForm
 from .outcome import KIND, Outcome
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@private_page
+@private_page("GET", "POST")
 def import_file(request: HttpRequest) -> HttpResponse:
     sent = (request.POST, request.FILES) if request.method == "POST" else ()
     form = ImportForm(*sent)
@@ -50,8 +48,7 @@ def import_file(request: HttpRequest) -> HttpResponse:
     return render(request, "importing/import.html", values, status=status)
 
 
-@require_safe
-@private_page
+@private_page("GET")
 def show_import_progress(request: HttpRequest) -> HttpResponse:
     values = {"form": ImportForm(), **_describe_page(request)}
     return render(request, "importing/_progress.html", values)
@@ -80,8 +77,7 @@ def download_markdown(request: HttpRequest, conversation: Conversation) -> HttpR
     return respond_with_file(response, conversation, "md")
 
 
-@require_safe
-@private_page
+@private_page("GET")
 def download_account(request: HttpRequest) -> HttpResponse:
     answer = StreamingHttpResponse(
         export_account(request.user), content_type="application/json"

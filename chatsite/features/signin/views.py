@@ -12,11 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import (
-    require_http_methods,
-    require_POST,
-    require_safe,
-)
+from django.views.decorators.http import require_http_methods, require_safe
 
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import SignupForm
@@ -115,8 +111,7 @@ OPENED = {
 }
 
 
-@require_POST
-@private_page
+@private_page("POST")
 @needs_mail
 def change_email(request: HttpRequest) -> HttpResponse:
     form = EmailForm(request, request.POST, prefix=parts.PREFIX)

@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from chatsite.accounts import preferences
 from chatsite.accounts.access import (
@@ -153,8 +152,7 @@ def _refuse_command(error: CommandError) -> HttpResponse:
     return HttpResponse(error.detail, status=status, content_type="text/plain")
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def post_display(request: HttpRequest) -> HttpResponse:
     """Store the user's display of calls, from the account page."""
     preferred = preferences.find_preferences(request.user)

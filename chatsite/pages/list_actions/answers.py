@@ -13,7 +13,6 @@ from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 from django_htmx.http import reswap, retarget
 
 from chatsite.accounts.access import private_page
@@ -32,7 +31,7 @@ def list_action(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
 
     Missing, deleted and other users' conversations are a 404, and nothing is changed.
     """
-    return require_POST(private_page(answering(view)))
+    return private_page("POST")(answering(view))
 
 
 def answering(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

@@ -14,7 +14,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from chatsite.accounts.access import (
@@ -80,8 +79,7 @@ def post_example(
     )
 
 
-@require_safe
-@private_page
+@private_page("GET")
 def list_examples(request: HttpRequest) -> HttpResponse:
     return _draw_list(request, _read_label(request.GET.get("label", "")))
 
@@ -106,8 +104,7 @@ def _read_label(text: str) -> str:
     return text if text in Example.Label.values else ""
 
 
-@require_safe
-@private_page
+@private_page("GET")
 def show_example_page(request: HttpRequest, pk: int) -> HttpResponse:
     rows = services.list_own_examples(request.user).select_related(
         "conversation", "message"
@@ -121,8 +118,7 @@ def show_example_page(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "examples/example.html", values)
 
 
-@require_safe
-@private_page
+@private_page("GET")
 def download_examples(request: HttpRequest) -> HttpResponseBase:
     form = ExportForm(request.GET)
     if not form.is_valid():
@@ -131,8 +127,7 @@ def download_examples(request: HttpRequest) -> HttpResponseBase:
     return exporting.send_examples(rows, form.cleaned_data["form"])
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def post_answers(request: HttpRequest) -> HttpResponse:
     """Answer one `example`, or the newest ones of the list of a `label`."""
     label, form = (
@@ -171,8 +166,7 @@ def begin_answers(
     return ""
 
 
-@require_safe
-@private_page
+@private_page("GET")
 def show_answers_progress(request: HttpRequest) -> HttpResponse:
     """Show the progress of the answers; reload the page once they are finished."""
     job = answers.find_job(request.user)
@@ -181,8 +175,7 @@ def show_answers_progress(request: HttpRequest) -> HttpResponse:
     return render(request, "examples/_progress.html", {"job": job})
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def cancel_answers(request: HttpRequest) -> HttpResponse:
     if job := answers.find_job(request.user):
         queue.JOBS.cancel_rows(request.user.jobs.filter(pk=job.pk))

@@ -34,7 +34,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import PasswordForm
@@ -116,8 +116,7 @@ def _show(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
     return render(request, template, values, status=status)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@private_page
+@private_page("GET", "POST")
 def set_up(request: HttpRequest) -> HttpResponse:
     """Set up an authenticator app.
 
@@ -165,8 +164,7 @@ def _change_with_code(
 ) -> Callable[..., HttpResponse]:
     """Return a view that asks for a code and then makes the change."""
 
-    @require_http_methods(["GET", "HEAD", "POST"])
-    @private_page
+    @private_page("GET", "POST")
     def view(request: HttpRequest) -> HttpResponse:
         if not has_app(request.user):
             return redirect("signin-set-up")
@@ -193,8 +191,7 @@ def _turn_off(request: HttpRequest) -> HttpResponse:
     return redirect("account")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@private_page
+@private_page("GET", "POST")
 def prove_again(request: HttpRequest) -> HttpResponse:
     if not has_second_factor(request.user):
         return redirect("signin-set-up")
@@ -202,8 +199,7 @@ def prove_again(request: HttpRequest) -> HttpResponse:
     return redirect("admin:index") if form is None else show_question(request, form)
 
 
-@require_POST
-@private_page
+@private_page("POST")
 def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     """Remove a passkey, after the password or, without one, a second factor."""
     if request.user.has_usable_password():

@@ -81,8 +81,7 @@ class PasskeyForm(NewFactorForm):
         return cleaned
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@private_page
+@private_page("GET", "POST")
 def manage_passkeys(request: HttpRequest) -> HttpResponse:
     passkeys = select_passkeys(request.user)
     form = PasskeyForm(request, request.POST or None)
