@@ -24,7 +24,7 @@ from chatsite.features.importing.files.remainder import (
     list_words,
 )
 
-from . import citations, tool_parts
+from . import citations, memories, tool_parts
 from .foreign import make_source, open_nodes
 from .tool_parts import as_list, find_pointer, read_string
 
@@ -41,6 +41,8 @@ KNOWN = frozenset(
 
 
 def read_chatgpt(item: dict[str, Any]) -> Draft:
+    if "mapping" not in item:
+        return memories.read_chatgpt_memories(item)
     site = SITES["chatgpt"]
     messages, others = open_nodes(item, site)
     rest = Remainder()

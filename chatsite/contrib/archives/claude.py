@@ -23,7 +23,7 @@ from chatsite.features.importing.files.remainder import (
     list_words,
 )
 
-from . import citations, tool_parts
+from . import citations, memories, tool_parts
 from .foreign import find_branch, make_source, take_messages
 from .tool_parts import as_list, read_string
 
@@ -33,6 +33,8 @@ UNSHOWN = "This block is not supported on your current device yet."
 
 
 def read_claude(item: dict[str, Any]) -> Draft:
+    if "conversations_memory" in item:
+        return memories.read_claude_memories(item)
     site = SITES["claude"]
     messages = take_messages(item, "chat_messages", list, site)
     rest = Remainder()

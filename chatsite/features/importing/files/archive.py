@@ -25,6 +25,8 @@ MAX_UNPACKED = 10
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # One file, or newer ones in numbered parts.
 MEMBER = "conversations.json"
+# Claude's memory of the user, in one file or one of each account.
+MEMORIES = re.compile(r"memories(?:/[\w-]+)?\.json")
 PARTS = re.compile(r"conversations(?:-\d+)?\.json")
 # What files were called by those who uploaded them, where an archive has them as .dat.
 NAMES = "conversation_asset_file_names.json"
@@ -159,7 +161,10 @@ def _find_texts(entries: Sequence[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
     folder = PurePosixPath(path_of(found[0])).parent
     beside = [each for each in found if PurePosixPath(path_of(each)).parent == folder]
     whole = [each for each in beside if base_of(each) == MEMBER]
-    return whole[:1] or beside
+    start = "" if str(folder) == "." else f"{folder}/"
+    memories = [e for e in entries if MEMORIES.fullmatch(path_of(e), len(start))]
+    memories = [each for each in memories if path_of(each).startswith(start)]
+    return (whole[:1] or beside) + memories
 
 
 def _check_entries(entries: Sequence[zipfile.ZipInfo]) -> None:

@@ -37,6 +37,10 @@ STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 SITES = {"chatgpt": "ChatGPT", "claude": "Claude", "deepseek": "DeepSeek"}
 
 
+# Of Claude's conversations, and of its memory.
+CLAUDE = {"chat_messages", "conversations_memory"}
+
+
 @dataclass(frozen=True, slots=True)
 class ArchiveReader:
     """A reader of conversations of another site's archives, which returns a Draft.
@@ -197,7 +201,9 @@ def find_format(item: Any) -> str:
         return "windowpane"
     if "mapping" in item:
         return "deepseek" if "inserted_at" in item else "chatgpt"
-    return "claude" if "chat_messages" in item else ""
+    if isinstance(item.get("memories"), list):
+        return "chatgpt"
+    return "claude" if CLAUDE & item.keys() else ""
 
 
 def count_work(item: Any) -> int:
