@@ -254,16 +254,17 @@ def register_guard(
 
 
 # Fields of forms, by the form: the policy of a conversation, the preferences of a
-# user, and the options that a conversation starts with.
+# user, the options that a conversation starts with, and what a link shows of replies.
 form_fields: dict[str, dict[str, Callable[[], Any]]] = {
     "policy": {},
     "preferences": {},
     "start": {},
+    "share": {},
 }
 
 
 def register_field(
-    form: Literal["policy", "preferences", "start"],
+    form: Literal["policy", "preferences", "start", "share"],
     name: str,
     make: Callable[[], "FormField"],
 ) -> None:

@@ -14,6 +14,10 @@ from playwright.sync_api import expect
 from chatsite.contrib.evidence import verify
 from tests.chatsite.contrib.evidence.mutations import Mutations
 
+from .conftest import open_tab
+from .test_access import WIDE, is_clean
+from .test_memory import open_menu
+
 pytestmark = pytest.mark.browser
 TEXTS = ("My budget is 3,200 euros.", "I am allergic to nuts.", "What is my budget?")
 SAMPLE = 200
@@ -105,3 +109,58 @@ def test_archive_has_all_that_a_reader_needs(folder):
     assert sorted(path.name for path in folder.iterdir()) == names
     assert json.loads((folder / "windowpane-keys.json").read_bytes())["keys"]
     assert io.BytesIO((folder / "verify.py").read_bytes()).readline().startswith(b'"""')
+
+
+@pytest.fixture
+def link(owner):
+    """The address of a link with evidence, from the dialog of the second reply."""
+    page = owner.page
+    open_menu(owner, 4, "Share up to here…")
+    page.get_by_label("Evidence").select_option("whole")
+    page.get_by_role("button", name="Create link").click()
+    expect(page.locator("#dialog .made")).to_contain_text("with evidence")
+    address = page.locator("#dialog .share-links .made pre").inner_text()
+    page.keyboard.press("Escape")
+    return address
+
+
+@pytest.fixture
+def stranger(take_context, site, errors):
+    page = open_tab(take_context(**WIDE), site)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    return page
+
+
+def open_replay(stranger, link):
+    stranger.goto(link)
+    expect(stranger.locator("#replayed .message")).to_have_count(4)
+    expect(stranger.locator("#context")).to_contain_text("As sent for reply #4")
+
+
+def test_stranger_verifies_a_reply_in_the_browser(link, stranger):
+    open_replay(stranger, link)
+    asked = []
+    stranger.on("request", lambda each: asked.append((each.resource_type, each.url)))
+    stranger.get_by_role("button", name="Verify").click()
+    said = stranger.locator("#verification")
+    expect(said).to_contain_text("In order: signed by http")
+    expect(said).to_contain_text("3 of 3 messages accounted for: 3 sent.")
+    names = [url.rpartition("/")[2] for kind, url in asked if kind != "font"]
+    assert names == ["windowpane-verify.js", "evidence.json?reply=4"]
+    stranger.locator("#moment").press("Home")
+    expect(stranger.locator("#context")).to_contain_text("As sent for reply #2")
+    stranger.get_by_role("button", name="Verify").click()
+    expect(said).to_contain_text("1 of 1 messages accounted for: 1 sent.")
+    is_clean(stranger)
+
+
+def test_stranger_is_told_what_was_changed(link, stranger):
+    def change(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.body().replace(b"nuts", b"milk"))
+
+    stranger.route("**/evidence.json*", change)
+    open_replay(stranger, link)
+    stranger.get_by_role("button", name="Verify").click()
+    said = stranger.locator("#verification")
+    expect(said).to_contain_text("Not in order: changed: dialog 3")

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -76,6 +77,13 @@ def publish_keys(site: str) -> dict[str, Any]:
             for row in SigningKey.objects.filter(public__regex="^[0-9a-f]{64}$")
         ],
     }
+
+
+def dump_keys(site: str) -> str:
+    """Return the public keys as JSON; the first call makes the site's first key."""
+    if not SigningKey.objects.exists():
+        make_key_pair()
+    return json.dumps(publish_keys(site))
 
 
 def sign_file(file: dict[str, Any], site: str) -> bytes:

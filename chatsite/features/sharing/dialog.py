@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from chatsite.accounts.access import conversation_view, lead_back
 from chatsite.features.attachments.images.files import has_any_image
 from chatsite.pages.views import read_number
+from chatsite.plugins import form_fields
 from memory.models import Conversation
 
 from . import services
@@ -32,12 +33,30 @@ class ShareForm(forms.Form):
     last_seq = forms.IntegerField(min_value=1, max_value=10**9, required=False)
     with_view = forms.BooleanField(required=False)
     with_images = forms.BooleanField(required=False)
+    without_rules = forms.BooleanField(required=False)
     days = forms.TypedChoiceField(
         choices=[(days, ENDS[days]) for days in services.DAYS],
         coerce=int,
         empty_value=services.USUAL_DAYS,
         required=False,
     )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, auto_id="share-%s", label_suffix="", **options)
+        self.fields |= {name: make() for name, make in form_fields["share"].items()}
+
+    @property
+    def added(self) -> list[forms.BoundField]:
+        """The fields of apps: more of what the model saw."""
+        return [self[name] for name in form_fields["share"]]
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or {}
+        named = {name: values.pop(name, "") for name in form_fields["share"]}
+        chosen = {name: value for name, value in named.items() if value}
+        if chosen:
+            values["with_view"] = True
+        return {**values, "choices": chosen}
 
 
 @conversation_view("GET")
@@ -108,5 +127,6 @@ def _render_dialog(
         "ended": services.list_revoked_by_staff(conversation.shares),
         "made": made,
         "error": error,
+        "form": ShareForm(),
     }
     return render(request, "sharing/_dialog.html", values)

@@ -31,6 +31,12 @@ class Share(models.Model):
     with_view = models.BooleanField(_("with what the model saw"), default=False)
     # True if it also shows images; otherwise it has their names.
     with_images = models.BooleanField(_("with images"), default=False, db_default=False)
+    # True if the contexts are shown without rules, and not as they were sent.
+    without_rules = models.BooleanField(
+        _("without rules"), default=False, db_default=False
+    )
+    # What its owner has chosen in the fields of apps, by their names.
+    choices = models.JSONField(default=dict, db_default={})
     # By the database's clock, as the marks of messages are that it is compared with.
     created_at = models.DateTimeField(_("created at"), db_default=Now())
     expires_at = models.DateTimeField(_("expires at"))

@@ -27,7 +27,7 @@ from chatsite.pages.presenters.calls import (
     visible,
     without_long_texts,
 )
-from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
+from chatsite.pages.presenters.context_pane import MAX_REPLIES
 from chatsite.plugins import name_source
 from chatsite.turns.requests import reply_call, with_model
 from memory.images.image_source import without_bytes
@@ -108,6 +108,7 @@ class SharedContext:
     call: ModelCall | None = None
     # True if it can be shown; not if the link lacks a message of it.
     is_whole: bool = False
+    without_rules: bool = False
 
     @property
     def html(self) -> SafeString:
@@ -115,12 +116,15 @@ class SharedContext:
 
         The caller has to check whether it may be shown.
         """
-        shown = (self.call.pk, self.call.sha256)
+        shown = (self.call.pk, self.call.sha256, self.without_rules)
         return render_once(cache, "sharing/_request.html", self._read_pane, *shown)
 
-    def _read_pane(self) -> dict[str, ContextPane]:
+    def _read_pane(self) -> dict[str, Any]:
         pane = context_pane.model_view(self.call.conversation, reply=self.reply)
-        return {"context": pane}
+        if self.without_rules:
+            shown = tuple(each for each in pane.sections if each.kind != "rules")
+            pane = replace(pane, sections=shown)
+        return {"context": pane, "without_rules": self.without_rules}
 
 
 def read_piece(share: Share, after: int | None = None) -> SharedPiece:
@@ -199,7 +203,8 @@ def read_seen(share: Share, reply: int | None = None) -> SharedContext | None:
     if reply is None:
         return SharedContext(replies)
     call = reply_call(share.conversation, reply)
-    return SharedContext(replies, reply, call, is_request_shown(share, call))
+    is_whole = is_request_shown(share, call)
+    return SharedContext(replies, reply, call, is_whole, share.without_rules)
 
 
 def _find_reply_calls(

@@ -4,6 +4,7 @@ link_contents.py has what they show.
 """
 
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -31,8 +32,8 @@ MOST_REVOKED = 20
 MADE, REVOKED = "share", "revoke"
 # The columns of each link in the download of the account.
 DESCRIBED = (
-    *("last_seq", "with_view", "with_images", "created_at", "expires_at"),
-    *("revoked_at", "reason", "opens", "last_opened_at"),
+    *("last_seq", "with_view", "with_images", "without_rules", "choices"),
+    *("created_at", "expires_at", "revoked_at", "reason", "opens", "last_opened_at"),
 )
 
 
@@ -47,6 +48,8 @@ def create_share(
     last_seq: int | None = None,
     with_view: bool = False,
     with_images: bool = False,
+    without_rules: bool = False,
+    choices: Mapping[str, str] | None = None,
     days: int = USUAL_DAYS,
 ) -> Share:
     """Return a new link to the conversation as it is, or up to message `last_seq`.
@@ -71,6 +74,8 @@ def create_share(
         last_seq=newest,
         with_view=with_view,
         with_images=with_images,
+        without_rules=without_rules,
+        choices=dict(choices or {}),
         expires_at=Now() + timedelta(days=days),
     )
     made.refresh_from_db()

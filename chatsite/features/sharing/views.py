@@ -98,14 +98,14 @@ def show_messages(request: HttpRequest, share: Share) -> HttpResponse:
 @shared_view
 def show_context(request: HttpRequest, share: Share) -> HttpResponse:
     seen = _read_seen(request, share)
-    return _render_for_anyone(request, "sharing/_context.html", seen=seen)
+    return _render_for_anyone(request, "sharing/_context.html", share=share, seen=seen)
 
 
 @shared_view
 def show_moment(request: HttpRequest, share: Share) -> HttpResponse:
     """Both panes as they were when a reply was requested."""
     seen = _read_seen(request, share)
-    values: dict[str, Any] = {"seen": seen}
+    values: dict[str, Any] = {"share": share, "seen": seen}
     if seen.is_whole:
         values["messages"] = snapshot.messages_at(
             share.conversation, seen.call, shown_messages(share)
@@ -117,7 +117,7 @@ def show_moment(request: HttpRequest, share: Share) -> HttpResponse:
 def show_request(request: HttpRequest, share: Share) -> HttpResponse:
     """Show the `messages` of the request of a reply."""
     seen = _read_seen(request, share)
-    if not seen.is_whole:
+    if not seen.is_whole or seen.without_rules:
         raise Http404
     text = json.dumps(presenter.wire_of(seen), ensure_ascii=False, indent=2)
     return _render_for_anyone(request, "chat/_request_json.html", text=text)
