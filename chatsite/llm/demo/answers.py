@@ -4,9 +4,11 @@ A question is answered with the earlier sentence that fits it best, anything els
 noted. Same messages, same answer.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
@@ -117,9 +119,11 @@ class Question:
         return self.format_phrase("and").join([*parts, messages])
 
 
-def answer_messages(messages: Sequence[BaseMessage]) -> str:
-    """Return the reply of the demo model to these messages."""
-    return describe_images(messages) + find_answer(messages)[0]
+def answer_messages(
+    messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]] = ()
+) -> str:
+    """Return the reply of the demo model to these messages, sent with these tools."""
+    return describe_images(messages) + find_answer(messages, tools)[0]
 
 
 def list_image_urls(message: BaseMessage) -> list[str]:
@@ -143,7 +147,9 @@ def describe_images(messages: Sequence[BaseMessage]) -> str:
     return said + asked.phrases["space"]
 
 
-def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
+def find_answer(
+    messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]] = ()
+) -> tuple[str, bool]:
     """Return the reply, and True if it was found in the messages that were sent."""
     whole = read_asked([m for m in messages if m.type in ("human", "ai", "tool")])
     typed, files = split_files(whole.text)
@@ -152,7 +158,7 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     if REQUEST.match(whole.text):
         return whole.format_phrase("unable", sent=whole.describe_sent()), False
     if CONTEXT_QUESTION.search(whole.text):
-        return describe_sheets(messages, whole), True
+        return describe_sheets(messages, tools, whole), True
     if not is_question(whole.text):
         return echo_message(whole), True
     # "What's my name, and where am I going?" asks two things; most texts are one.
@@ -165,7 +171,9 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     )
 
 
-def describe_sheets(messages: Sequence[BaseMessage], asked: Question) -> str:
+def describe_sheets(
+    messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]], asked: Question
+) -> str:
     """List the parts of the request, each with its tokens and a quotation."""
     sheets: dict[str, list[BaseMessage]] = {}
     for message in messages:
@@ -173,6 +181,11 @@ def describe_sheets(messages: Sequence[BaseMessage], asked: Question) -> str:
         name = fenced[0] if fenced else "system" if message.type == "system" else "sent"
         sheets.setdefault(name, []).append(message)
     lines = [asked.format_phrase("sheets")]
+    if tools:
+        tokens = count_text(json.dumps(tools, ensure_ascii=False))
+        text = tools[0]["function"]["description"][:MAX_LINE]
+        words = asked.format_phrase("sheet_tools", n=len(tools))
+        lines.append(asked.format_phrase("sheet", name=words, tokens=tokens, text=text))
     for name, parts in sheets.items():
         fenced = find_fenced(parts[0])
         said = fenced and next((each.text for each in read_fenced(fenced[1])), "")

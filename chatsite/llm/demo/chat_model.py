@@ -97,10 +97,12 @@ def _compose_reply(
 ) -> tuple[list[dict[str, Any]], str]:
     """Return the calls of tools that the reply consists of, or its text."""
     calls = _find_calls(messages, tools)
-    return calls, "" if calls else reply_to(messages)
+    return calls, "" if calls else reply_to(messages, tools)
 
 
-def reply_to(messages: Sequence[BaseMessage]) -> str:
+def reply_to(
+    messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]] = ()
+) -> str:
     """Return the summary or title that the system message wants, else an answer."""
     if messages and (document := read_request(messages)) is not None:
         is_in_place = messages[-1].text.startswith(SUMMARY_MARK)
@@ -109,7 +111,7 @@ def reply_to(messages: Sequence[BaseMessage]) -> str:
         )
     if messages and messages[0].text.startswith(TITLE_MARK):
         return make_title(str(json.loads(messages[-1].text)["messages"][0]["text"]))
-    return answer_from_results(messages) or answer_messages(messages)
+    return answer_from_results(messages) or answer_messages(messages, tools)
 
 
 def _find_calls(
