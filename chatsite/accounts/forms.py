@@ -42,7 +42,7 @@ class PreferencesForm(forms.ModelForm):
             label=_("How it remembers"),
             choices=[
                 ("", _("Site default")),
-                *policy.list_choices(policy.LABELS, gettext),
+                *policy.list_presets(gettext),
             ],
             required=False,
         )

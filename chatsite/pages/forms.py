@@ -42,8 +42,8 @@ STRATEGIES = {
 SIZES = ("trigger", "keep")
 
 
-def preset_choices() -> list[tuple[str, str]]:
-    return policy.list_choices(policy.LABELS, gettext)
+def preset_choices() -> list[tuple[str, Any]]:
+    return policy.list_presets(gettext)
 
 
 def preset_name(preset: str) -> str:
@@ -51,8 +51,8 @@ def preset_name(preset: str) -> str:
 
     Languages write these differently. An unknown preset is returned as it was stored.
     """
-    named = dict(preset_choices()).get(preset)
-    return re.split("[:：(（]", named)[0].strip() if named else preset
+    named = policy.LABELS.get(preset)
+    return re.split("[:：(（]", gettext(named))[0].strip() if named else preset
 
 
 def name_error(label: object, why: str) -> str:

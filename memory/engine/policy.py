@@ -248,6 +248,10 @@ LABELS = {
     ),
 }
 
+# The presets that other libraries have.
+COMPARED = ("langgraph", "langmem", "langchain", "deepagents")
+COMPARED_LABEL = _("Others (for comparison)")
+
 RULES = {
     "offer": _("Ask me at the message"),
     "keep": _("Keep them without asking"),
@@ -272,6 +276,14 @@ def list_choices(
 ) -> list[tuple[str, str]]:
     """Return LABELS, RULES or FACTS as the choices of a form field."""
     return [(name, translate(label)) for name, label in labels.items()]
+
+
+def list_presets(translate: Callable[[str], str] = str) -> list[tuple[str, Any]]:
+    """Return the presets as choices of a form field, those of others as a group."""
+    choices = list_choices(LABELS, translate)
+    others = [each for each in choices if each[0] in COMPARED]
+    own = [each for each in choices if each[0] not in COMPARED]
+    return [*own, (translate(COMPARED_LABEL), others)]
 
 
 Prompt = Annotated[str, BeforeValidator(parse_prompt)]

@@ -109,8 +109,9 @@ class ConversationPage:
         return self.right.locator(f".part-{kind}")
 
     def open_about(self):
-        """The figures behind the button of the right pane."""
+        """The figures behind the button of the right pane, and what is under More."""
         self.right.locator(".about:not([open]) > summary").click()
+        self.right.locator("[data-key=about-more]:not([open]) > summary").click()
         return self.right.locator(".about")
 
     def message(self, seq):

@@ -65,3 +65,16 @@ def test_options_of_the_home_page_are_two_chips(open_page, made, width):
     assert place["x"] >= 0
     assert place["x"] + place["width"] <= width
     assert place["y"] > box["y"] + box["height"]
+
+
+def test_figures_of_the_pane_are_five_lines(open_written):
+    chat = open_written("We are 4 people.", "Where are we going?")
+    chat.right.locator(".about > summary").click()
+    lines = chat.right.locator(".accounted :is(p, figcaption > p)")
+    shown = [line.inner_text() for line in lines.all() if line.is_visible()]
+    assert 3 <= len(list(filter(None, shown))) <= 5, shown
+    expect(chat.right.get_by_text("Summary history")).to_be_hidden()
+    about = chat.right.locator(".about")
+    about.locator("[data-key=about-more] > summary").click()
+    expect(about.get_by_text("Summary history")).to_be_visible()
+    expect(about).to_contain_text("reserved for the reply")

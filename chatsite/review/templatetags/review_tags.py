@@ -9,6 +9,8 @@ from django import template
 from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext_lazy
 
 from chatsite.llm import providers
 from chatsite.pages.forms import preset_name
@@ -22,6 +24,13 @@ from ..dashboard import Dashboard, build_dashboard
 from ..rights import rights_of
 
 PAGE = 20
+# What staff do, and the table where they begin.
+TASKS = {
+    "QueueItem": gettext_lazy("Review queue"),
+    "Conversation": gettext_lazy("Conversations"),
+    "ModelCall": gettext_lazy("Costs"),
+    "User": gettext_lazy("People"),
+}
 
 register = template.Library()
 register.simple_tag(rights_of, name="rights_of")
@@ -44,6 +53,20 @@ def site_dashboard(context: dict[str, Any]) -> Dashboard | None:
     if not rights_of(request.user).metadata:
         return None
     return build_dashboard(request.GET.get("days", ""))
+
+
+@register.simple_tag(takes_context=True)
+def staff_tasks(context: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the addresses and names of the tasks that this person has rights for."""
+    tables = {
+        table["object_name"]: table["admin_url"]
+        for app in context["app_list"]
+        for table in app["models"]
+    }
+    found = [(tables[name], word) for name, word in TASKS.items() if tables.get(name)]
+    if context["request"].user.is_superuser:
+        found.append((reverse("site-settings"), gettext_lazy("Settings")))
+    return found
 
 
 @register.simple_tag(takes_context=True)

@@ -45,7 +45,7 @@ def test_the_first_message_makes_the_conversation(client):
     assert answer.headers["HX-Redirect"] == url("detail", made)
     assert made.messages.get().text == "Hello"
     assert made.turns.get().state == Turn.State.QUEUED
-    assert (made.title, made.policy) == ("Ahoy", {"preset": "langgraph"})
+    assert (made.title, made.policy) == ("Ahoy", {"preset": "langgraph", "facts": "on"})
     assert (made.model, made.temperature) == ("other-model", 0.3)
     assert made.system_prompt == "Like a pirate."
 

@@ -109,3 +109,10 @@ def test_errors_are_shown_at_a_visible_field(values, said):
 def test_broken_settings_are_shown_as_they_are(stored):
     shown = PolicyForm.read_initial(stored)
     assert shown["overrides"] == stored
+
+
+def test_three_presets_are_chosen_and_others_are_for_comparison():
+    *own, (others, compared) = PolicyForm().fields["preset"].choices
+    assert [name for name, _ in own] == ["layered", "guide", "topics"]
+    assert others == "Others (for comparison)"
+    assert {*PRESETS} == {name for name, _ in (*own, *compared)}

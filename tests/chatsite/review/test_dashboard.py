@@ -1,5 +1,6 @@
 """The admin's first page: the site's figures, who sees them, what they cost."""
 
+import re
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -190,12 +191,33 @@ class TestFigures:
         assert total.size == pytest.approx(0.25)
 
 
+def read_tasks(client):
+    """The names of the tasks that the admin begins with; their pages open."""
+    page = client.get(reverse("admin:index")).text
+    tasks = page.partition('class="review-tasks"')[2].partition("</nav>")[0]
+    found = re.findall(r'<a href="([^"]+)">([^<]+)</a>', tasks)
+    assert all(client.get(url).status_code == 200 for url, _ in found)
+    return [name for _, name in found]
+
+
 class TestDashboard:
     def test_dashboard_is_shown_to_staff_who_see_numbers(self, client, staff_with, old):
         client.force_login(staff_with("metadata"))
         text = client.get(reverse("admin:index")).content.decode()
         assert "review-dashboard" in text
         assert "SECRET" not in text
+
+    def test_page_begins_with_the_tasks_that_one_has_rights_for(
+        self, client, staff_with, staff
+    ):
+        client.force_login(staff)
+        assert read_tasks(client) == [
+            *("Review queue", "Conversations", "Costs", "People", "Settings")
+        ]
+        client.force_login(staff_with("metadata"))
+        tasks = read_tasks(client)
+        assert "Conversations" in tasks
+        assert "Settings" not in tasks
 
     def test_page_tells_superusers_which_model_ends(
         self, client, staff_with, staff, settings, monkeypatch
