@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.utils.translation.trans_real import parse_accept_lang_header
@@ -159,9 +160,7 @@ def show_image(
 def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
     """Return the small copy of an image that this user has not sent yet."""
     rows = Upload.objects.filter(owner=request.user, pk=uuid).exclude(small=None)
-    small = rows.values_list("small", flat=True).first()
-    if small is None:
-        raise Http404
+    small = get_object_or_404(rows.values_list("small", flat=True))
     return _respond_with_image(HttpResponse(bytes(small), files.SMALL_TYPE))
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -20,10 +21,7 @@ from .models import Label
 
 
 def _find_label(request: HttpRequest, pk: int) -> Label:
-    label = services.list_labels(request.user).filter(pk=pk).first()
-    if label is None:
-        raise Http404
-    return label
+    return get_object_or_404(services.list_labels(request.user), pk=pk)
 
 
 @list_action

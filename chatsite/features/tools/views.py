@@ -8,7 +8,7 @@ from mimetypes import guess_extension
 from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
@@ -77,9 +77,7 @@ def show_result(
 ) -> HttpResponse:
     """Return the whole result of a tool's call as a file, never as a page."""
     texts = conversation.messages.filter(seq=seq, role=Message.Role.TOOL)
-    text = texts.values_list("text", flat=True).first()
-    if text is None:
-        raise Http404
+    text = get_object_or_404(texts.values_list("text", flat=True))
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
     return respond_with_file(response, conversation, f"{seq}.txt")
 
@@ -94,9 +92,7 @@ def show_file(
     in it can run.
     """
     rows = conversation.result_files.filter(message__seq=seq, place=place)
-    row = rows.exclude(data=None).first()
-    if row is None:
-        raise Http404
+    row = get_object_or_404(rows.exclude(data=None))
     response = HttpResponse(bytes(row.data), content_type=file_cards.kind_of(row))
     name = clean_file_name(
         row.name or f"{seq}-{place}{guess_extension(row.kind) or ''}"

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from chatsite.accounts.access import conversation_view
@@ -68,10 +68,7 @@ def _draw_page(
 
 def _find_of_client(conversation: Conversation) -> ClientConversation:
     rows = ClientConversation.objects.select_related("conversation")
-    found = rows.filter(pk=conversation.pk).first()
-    if found is None:
-        raise Http404
-    return found
+    return get_object_or_404(rows, pk=conversation.pk)
 
 
 @conversation_view("POST")
