@@ -8,6 +8,7 @@ such as a constant last block, can be matched by chance.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from .history import Message
@@ -173,18 +174,13 @@ class HeaviestBefore:
             place += place & -place
 
 
+@dataclass(frozen=True, slots=True)
 class Aligner:
     """Compares the messages between matches by their texts."""
 
-    def __init__(
-        self,
-        messages: Sequence[Message],
-        kept: Sequence[PathMessage],
-        read_text: ReadText,
-    ) -> None:
-        self.messages = messages
-        self.kept = kept
-        self.read_text = read_text
+    messages: Sequence[Message]
+    kept: Sequence[PathMessage]
+    read_text: ReadText
 
     def align(self, matches: list[tuple[int, int]]) -> Alignment:
         if not matches:

@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -46,23 +47,17 @@ class CutError(Exception):
         self.code = code
 
 
+@dataclass(slots=True)
 class ProviderAnswer:
     """An answer whose `chunks` yield its bytes as they come, or raise CutError.
 
     `said` holds all bytes of an error.
     """
 
-    def __init__(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        chunks: AsyncIterator[bytes],
-        said: bytes = b"",
-    ) -> None:
-        self.status = status
-        self.headers = dict(headers)
-        self.chunks = chunks
-        self.said = said
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+    said: bytes = b""
 
     @property
     def kind(self) -> str:
