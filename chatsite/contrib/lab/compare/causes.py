@@ -1,6 +1,7 @@
 """Causes of the differences between two requests: actions, or passed time."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -193,18 +194,13 @@ class _Finder:
         return hidden, edited, squeezed
 
 
-def _find_hidden(changes: Iterable[tuple[str, int]]) -> set[int]:
+def _find_hidden(changes: Sequence[tuple[str, int]]) -> set[int]:
     """Return the messages that were hidden, shown again or deleted.
 
     Messages whose hiding was reversed are not among them.
     """
-    counts: dict[int, int] = {}
-    deleted = set()
-    for action, n in changes:
-        if action in HIDING:
-            counts[n] = counts.get(n, 0) + 1
-        elif action == Change.Action.DELETE:
-            deleted.add(n)
+    counts = Counter(n for action, n in changes if action in HIDING)
+    deleted = {n for action, n in changes if action == Change.Action.DELETE}
     return deleted | {n for n, count in counts.items() if count % 2}
 
 
