@@ -18,7 +18,7 @@ from langchain_core.messages.tool import ToolCallChunk
 from chatsite.features.tools.tool_loop.steps import close_steps, has_open_calls
 from chatsite.llm import pricing, providers
 from memory import calibration, context, transcript
-from memory.compaction import lease
+from memory.compaction import lease, preparation
 from memory.engine.summaries.material import dump_json
 from memory.leases import Claim, LeaseStatus, new_owner
 from memory.models import Conversation, Message, ModelCall
@@ -26,6 +26,7 @@ from memory.sql import Update, ValueByKey, prepared_rows, prepared_update
 
 from . import limits
 from .models import TURN_LEASE, Turn
+from .requests import model_of
 
 
 def end(
@@ -261,7 +262,8 @@ def _begin(held_turn: Any, held_by: Any, model: Any, call: Any) -> Update:
 def lock_held(claim: TurnClaim) -> Turn | None:
     """Return the turn, locked together with its conversation. None: lost.
 
-    It is annotated with `has_open_steps`.
+    It is annotated with `has_open_steps`, and with `next_open`: the number of the first
+    message of another unfinished turn.
     """
     found = _locked(turn=claim.row_id, owner=claim.owner)
     return found[0] if found else None
@@ -272,7 +274,10 @@ def _locked(turn: Any, owner: Any) -> models.QuerySet[Turn]:
     rows = TURN_LEASE.filter_held(Claim(turn, owner)).order_by()
     # In the order of stop(): each waiting for what the other holds would be a deadlock.
     rows = rows.select_for_update(of=("conversation", "self"))
-    rows = rows.annotate(has_open_steps=has_open_calls())
+    others = _open_seqs(OuterRef("conversation")).exclude(pk=OuterRef("pk"))
+    rows = rows.annotate(
+        has_open_steps=has_open_calls(), next_open=Subquery(others[:1])
+    )
     return rows.select_related("conversation")
 
 
@@ -378,8 +383,30 @@ def close_turn(
     if link and not (is_same and is_billed):
         ModelCall.objects.filter(pk=turn.call_id).update(**link)
     if is_calibrated:
-        reported = calibrated(turn.conversation, claim, result)
-        lease.mark_due(turn.conversation_id, **reported)
+        mark_compaction(turn, claim, calibrated(turn.conversation, claim, result))
+
+
+def mark_compaction(turn: Turn, claim: TurnClaim, values: dict[str, object]) -> None:
+    """Write when a compaction is to look at the conversation, with other columns.
+
+    That is now, unless the model's view is known and shows that nothing is due.
+    """
+    conversation = turn.conversation
+    for name, value in values.items():
+        setattr(conversation, name, value)
+    view = None
+    if claim.view and turn.reply:
+        view = context.advance_view(claim.view, conversation, turn.reply)
+    if view:
+        room = providers.context_window(model_of(conversation))
+        turn.is_compaction_due, due_at = preparation.find_due(
+            conversation, lambda _: turn.next_open, room, view
+        )
+        if not turn.is_compaction_due:
+            if due_at == conversation.compaction_due_at and not values:
+                return
+            values = {"compaction_due_at": due_at, **values}
+    lease.mark_due(conversation.pk, **values)
 
 
 @prepared_update()

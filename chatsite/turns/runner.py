@@ -27,12 +27,11 @@ from chatsite.fair_queue import work_owner
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
-from memory import context, library
+from memory import library
 from memory.compaction import compactor, lease, preparation
 from memory.database import TRANSIENT_DB_ERRORS, name_of, retry
 from memory.engine.policy import CHUNK_TOKENS
 from memory.leases import Claim, LostError
-from memory.models import Message
 
 from . import (
     attempt,
@@ -69,11 +68,6 @@ _closing = asyncio.Event()
 _tool_loop: ModuleType | None = None
 
 
-# What the model saw before a reply, and the reply.
-Seen = tuple[context.ConversationView | None, Message | None]
-NOTHING: Seen = (None, None)
-
-
 def start_turns(conversation_id: int, claim: lifecycle.TurnClaim | None = None) -> None:
     """Work off the conversation's turns in a task of its own.
 
@@ -87,14 +81,11 @@ def may_claim() -> bool:
     return not _closing.is_set()
 
 
-def start_compaction(conversation_id: int, *, seen: Seen = NOTHING) -> None:
-    """Compact in a task of its own, unless one waits here for the same already.
-
-    `seen`: what is known of a turn that has just ended.
-    """
+def start_compaction(conversation_id: int) -> None:
+    """Compact in a task of its own, unless one waits here for the same already."""
     if conversation_id in _compaction:
         return
-    task = spawn_task(_compact_if_due(conversation_id, seen=seen))
+    task = spawn_task(_compact_if_due(conversation_id))
     if task:
         _compaction.add(conversation_id)
         task.add_done_callback(lambda _: _compaction.discard(conversation_id))
@@ -160,9 +151,9 @@ async def _drive_turns(
             ended = await _work_off(claim)
         finally:
             _held.pop(claim.row_id, None)
-        turn, view, waiting = ended or (None, None, await _find_next_waiting(claim))
-        seen = (view, turn.reply) if turn else NOTHING
-        start_compaction(conversation_id, seen=seen)
+        turn, waiting = ended or (None, await _find_next_waiting(claim))
+        if turn is None or turn.is_compaction_due:
+            start_compaction(conversation_id)
         if turn and titles.may_be_due(turn.conversation):
             spawn_task(titles.name_conversation(conversation_id))
         # The owner's other conversations have the place that became free.
@@ -195,21 +186,20 @@ async def _claim_next(conversation_id: int) -> lifecycle.TurnClaim | None:
 
 async def _work_off(
     claim: lifecycle.TurnClaim,
-) -> tuple[Turn | None, context.ConversationView | None, list[int] | None] | None:
+) -> tuple[Turn | None, list[int] | None] | None:
     """Run the turn to its end; None: it has not ended here.
 
-    Returns the turn as it ended, what the model saw, and the conversations that may go
-    on now.
+    Returns the turn as it ended, and the conversations that may go on now.
     """
     crashed = claim, lifecycle.TurnResult(Turn.State.FAILED, "", error="internal")
     found = await work_to_end("turn", claim, run_attempt(claim), _finish_turn, crashed)
     if found is None:
         return None
-    (claim, result), (turn, waiting) = found
+    (_, result), (turn, waiting) = found
     metrics.note_reply(result)
     if turn:
         await _tell_end(turn)
-    return turn, claim.view, waiting
+    return turn, waiting
 
 
 def _finish_turn(
@@ -307,7 +297,6 @@ async def _compact_if_due(
     conversation_id: int,
     *,
     limit: int | None = None,
-    seen: Seen = NOTHING,
     rounds: bool = False,
 ) -> str:
     """Compact what the policy asks for, and notify the pages when the view has changed.
@@ -315,7 +304,7 @@ async def _compact_if_due(
     Returns how it ended.
     """
     found = await database_sync_to_async(_look_for_compaction)(
-        conversation_id, limit is not None, *seen
+        conversation_id, limit is not None
     )
     if found is None:
         return "nothing"
@@ -336,12 +325,7 @@ async def _compact_if_due(
     return outcome.state
 
 
-def _look_for_compaction(
-    conversation_id: int,
-    at_once: bool,
-    view: context.ConversationView | None,
-    reply: Message | None,
-) -> tuple[str, int] | None:
+def _look_for_compaction(conversation_id: int, at_once: bool) -> tuple[str, int] | None:
     """Return the conversation's model, and the user who pays.
 
     None when there is nothing to compact, or the conversation was deleted meanwhile.
@@ -351,8 +335,7 @@ def _look_for_compaction(
         return None
     model = requests.model_of(conversation)
     room, open_from = providers.context_window(model), attrgetter("open_from")
-    view = context.advance_view(view, conversation, reply) if view and reply else None
-    if at_once or preparation.is_due(conversation, open_from, room, view):
+    if at_once or preparation.is_due(conversation, open_from, room):
         return model, conversation.owner_id
     return None
 

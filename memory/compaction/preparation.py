@@ -83,25 +83,39 @@ def is_due(
     conversation: Conversation,
     open_from: OpenFrom,
     context_window: int,
-    view: context.ConversationView | None = None,
 ) -> bool:
     """Return whether a compaction may have anything to do.
 
     If not, which is the usual case, no lease is claimed, and the time to look again is
-    stored. `view`: the present one, if it is known.
+    stored.
+    """
+    is_now, due_at = find_due(conversation, open_from, context_window)
+    # A mark that was made after the row was read is a later time; it stays.
+    seen = conversation.compaction_due_at
+    if not is_now and seen != due_at:
+        values = {"seen": seen} if seen else {}
+        _look_again(pk=conversation.pk, due_at=due_at, **values)
+    return is_now
+
+
+def find_due(
+    conversation: Conversation,
+    open_from: OpenFrom,
+    context_window: int,
+    view: context.ConversationView | None = None,
+) -> tuple[bool, datetime | None]:
+    """Return whether a compaction may have anything to do, else the time to look again.
+
+    `view`: the present one, if it is known.
     """
     row = conversation
     if row.deleted_at or row.set_aside or row.compaction_owner:
-        return True
+        return True, None
     limit = context.request_limit(context_window)
     planner = Planner(row, open_from, limit=limit, view=view)
     if planner.next_step(context_window):
-        return True
-    # A mark that was made after the row was read is a later time; it stays.
-    seen, due_at = row.compaction_due_at, planner.find_next_due()
-    if seen != due_at:
-        _look_again(pk=row.pk, due_at=due_at, **({"seen": seen} if seen else {}))
-    return False
+        return True, None
+    return False, planner.find_next_due()
 
 
 @prepared_update(seen=DateTimeField())

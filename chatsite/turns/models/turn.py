@@ -52,6 +52,9 @@ class Turn(models.Model):
     # stored.
     also_published: Sequence[Any] = ()
 
+    # False: as it ended, nothing of its conversation was due to be compacted.
+    is_compaction_due = True
+
     # Asked for with `one_of` (chatsite/database.py): there are indexes over these.
     UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)
     FAILING = (State.FAILED, State.TRUNCATED, State.INTERRUPTED)

@@ -256,6 +256,24 @@ class TestFinish:
         conversation.refresh_from_db()
         assert context.build_request_context(conversation).tokens > 1500
 
+    def test_finish_marks_a_compaction_only_when_one_is_due(self, alice):
+        policy = {"trigger": ["turns", 2], "keep": ["turns", 1]}
+        conversation = transcript.create_conversation(alice, policy=policy)
+        ended = []
+        for text in "ab":
+            submit(conversation, text)
+            turn = answer(conversation, tokens_input=40)
+            conversation.refresh_from_db()
+            is_marked = conversation.compaction_due_at is not None
+            ended.append((turn.is_compaction_due, is_marked))
+        assert ended == [(False, False), (True, True)]
+
+    def test_lock_finds_the_first_message_of_another_open_turn(self, conversation):
+        submit(conversation, "a")
+        claim = lifecycle.claim(conversation.pk)
+        submit(conversation, "b")
+        assert lifecycle.lock_held(claim).next_open == 3
+
     def test_a_second_call_finds_what_the_first_one_did(self, conversation):
         submit(conversation)
         claim = lifecycle.claim(conversation.pk)

@@ -75,7 +75,7 @@ def compiled(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_watcher")
-@pytest.mark.parametrize(("html", "most", "built"), [(False, 30, 9), (True, 35, 9)])
+@pytest.mark.parametrize(("html", "most", "built"), [(False, 28, 9), (True, 33, 9)])
 async def test_a_turn_is_few_statements(
     alice, session, upstream, settings, compiled, html, most, built
 ):
