@@ -75,7 +75,7 @@ def _draw_messages(draw: Draw, share: Share, seen: SharedContext) -> None:
 
 
 def _draw_stack(draw: Draw, seen: SharedContext) -> None:
-    pane = context_pane.model_view(seen.call.conversation, reply=seen.reply)
+    pane = seen.read_pane()
     sheets = [sheet for sheet in pane.sheets if sheet.section]
     total = pane.tokens_estimated
     head = f"What the model read · {total:,} tokens"

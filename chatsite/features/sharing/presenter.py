@@ -27,7 +27,7 @@ from chatsite.pages.presenters.calls import (
     visible,
     without_long_texts,
 )
-from chatsite.pages.presenters.context_pane import MAX_REPLIES
+from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
 from chatsite.plugins import name_source
 from chatsite.turns.requests import reply_call, with_model
 from memory.images.image_source import without_bytes
@@ -117,14 +117,18 @@ class SharedContext:
         The caller has to check whether it may be shown.
         """
         shown = (self.call.pk, self.call.sha256, self.without_rules)
-        return render_once(cache, "sharing/_request.html", self._read_pane, *shown)
+        return render_once(cache, "sharing/_request.html", self._read_values, *shown)
 
-    def _read_pane(self) -> dict[str, Any]:
+    def _read_values(self) -> dict[str, Any]:
+        return {"context": self.read_pane(), "without_rules": self.without_rules}
+
+    def read_pane(self) -> ContextPane:
+        """Return the pane as the link shows it; the caller has checked that it may."""
         pane = context_pane.model_view(self.call.conversation, reply=self.reply)
         if self.without_rules:
             shown = tuple(each for each in pane.sections if each.kind != "rules")
             pane = replace(pane, sections=shown)
-        return {"context": pane, "without_rules": self.without_rules}
+        return pane
 
 
 def read_piece(share: Share, after: int | None = None) -> SharedPiece:

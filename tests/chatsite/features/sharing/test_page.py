@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw
 
 from bench.long_conversation import make
 from chatsite.features.importing.exporting.account import _describe_account
+from chatsite.features.rules.store import begin_with_rules
 from chatsite.features.sharing import presenter
 from chatsite.features.sharing.link_contents import shown_replies
 from chatsite.features.sharing.models import Share
@@ -276,6 +277,18 @@ class TestModelsView:
         assert (shown["Content-Type"], picture.size) == ("image/png", (1200, 630))
         assert {"Hello", "Reply to: Hello", "Instructions"} <= written
         assert "What is my budget?" not in written
+
+    def test_the_picture_has_no_rules_that_the_link_leaves_out(
+        self, stranger, conversation, monkeypatch
+    ):
+        begin_with_rules(conversation, ["Whisper."])
+        talk_in_turns(conversation, "Louder")
+        for without, expected in ((False, True), (True, False)):
+            made = create_share(conversation, with_view=True, without_rules=without)
+            written = record_letters(monkeypatch)
+            stranger.get(link(made, "card", reply=6))
+            assert ("Rules" in written) == expected
+            assert any("Whisper" in line for line in written) == expected
 
     def test_the_picture_of_a_hidden_moment_is_its_title_alone(
         self, stranger, share, monkeypatch
