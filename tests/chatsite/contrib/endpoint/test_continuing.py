@@ -34,8 +34,11 @@ def test_menu_leads_to_commands_that_name_the_download(alice, client):
         assert words[-1] == f"Read {name}, our conversation so far. Continue it."
     assert "ANTHROPIC_BASE_URL=http://testserver\n" in claude
     options = [word for word in shlex.split(codex) if word.startswith("model_provider")]
-    told = tomllib.loads(options[1])["model_providers"]["windowpane"]
-    assert told["base_url"] == "http://testserver/v1"
+    told = tomllib.loads("\n".join(options[1:]))["model_providers"]["windowpane"]
+    assert told == {
+        **{"name": "Windowpane", "base_url": "http://testserver/v1"},
+        **{"env_key": "OPENAI_API_KEY", "wire_api": "responses"},
+    }
     assert options[0] == "model_provider=windowpane"
 
 
