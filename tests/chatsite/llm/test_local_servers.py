@@ -1,5 +1,6 @@
 """Servers of models on this machine: they are found, and used only if chosen."""
 
+import hashlib
 import json
 import socket
 import threading
@@ -7,6 +8,7 @@ import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from channels.db import database_sync_to_async as reading
 from langchain_core.messages import HumanMessage
 
 from chatsite.llm import providers
@@ -14,7 +16,12 @@ from chatsite.llm.errors import LLMError
 from chatsite.llm.local import servers
 from chatsite.llm.streaming import ReplyStream
 from chatsite.turns import model_access
+from memory import transcript
+from memory.models import ModelCall
+from memory.view import rebuilding
 from tests.servers import free_port
+
+from ..sockets import Chat
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
 
@@ -160,3 +167,20 @@ async def test_model_that_is_gone_goes_to_no_other_server(settings, upstream, ke
     with pytest.raises(LLMError) as raised:
         await anext(ReplyStream("Ollama: ok", [HumanMessage("hi!")]))
     assert (raised.value.code, upstream.calls) == ("model_denied", [])
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_request_to_a_found_model_is_proved(
+    find, upstream, settings, alice, session
+):
+    find(Ollama=listing("ok"))
+    (server,) = servers.list_servers()
+    object.__setattr__(server, "base_url", upstream.url)
+    made = await reading(transcript.create_conversation)(alice, model="Ollama: ok")
+    async with Chat(made, session) as chat:
+        assert (await chat.say("hi!"))["state"] == "done"
+    call = await reading(ModelCall.objects.get)(purpose="reply")
+    assert call.model == "Ollama: ok"
+    assert upstream.calls[0].body["model"] == "ok"
+    assert await reading(rebuilding.verify_context)(call)
+    assert call.body_sha256 == hashlib.sha256(upstream.calls[0].raw).hexdigest()

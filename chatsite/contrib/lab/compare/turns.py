@@ -159,7 +159,9 @@ def _find_unused(
     Each was offered in TELLING_TURNS turns or more, up to the newest. None if
     there are no such tools.
     """
-    names = registry.list_offered(conversation)
+    # Without the search for tools, which no user has turned on.
+    offered = registry.list_offered(conversation)
+    names = [name for name in offered if name in conversation.tools]
     if not names or len(turns) < TELLING_TURNS:
         return None
     first = turns[0][0].refs.get("newest") or turns[0][0].seq

@@ -110,6 +110,14 @@ def test_tools_that_no_turn_called_can_be_taken_off_and_put_back(client, chat):
     assert [change.action for change in chat.changes.all()] == ["tools", "tools"]
 
 
+def test_search_for_tools_is_not_one_that_can_be_taken_off(chat, settings):
+    settings.TOOLS_ON_DEMAND = len(TOOLS) - 1
+    for n in range(turns.TELLING_TURNS):
+        say_with_offer(chat, f"Text {n}", tools=["find_tools"])
+    assert registry.list_offered(chat) == ("find_tools",)
+    assert read_history(chat).unused is None
+
+
 def test_a_tool_that_is_new_has_not_been_tried(chat):
     for n in range(turns.TELLING_TURNS + 2):
         offered = TOOLS if n > 5 else TOOLS[:1]
