@@ -27,8 +27,18 @@ WIDE = re.compile(
     r"|都|所有|哪些|全部|每|一共|总共|几次|多少次|先后|顺序|依次|列出|汇总|总结",
     re.I,
 )
-# The best hit gets up to half of the room.
-BEST_PARTS = 2
+# Questions about how something went over the whole conversation.
+LONG = re.compile(
+    r"\b(?:order (?:in which|that|of)|timeline|over time"
+    r"|(?:across|throughout) (?:all |my |our |the |these )*(?:chats?|conversations?"
+    r"|sessions?|discussions?|messages?|requests?)"
+    r"|summar(?:y|i[sz]e) (?:of )?(?:how|what|all|everything)? ?(?:I|we|my|our)\b"
+    r"|how (?:I|we|my|our)\b.{0,60}\b(?:develop|progress|evolv|chang)\w*)"
+    r"|先后|依次|按时间|我们?[聊谈说提讨论]{1,2}[^，。？]{0,6}顺序"
+    r"|(?:总结|汇总|回顾|梳理)[^，。？]{0,8}(?:我|对话|聊天|讨论)"
+    r"|我[^，。？]{0,12}(?:历程|进展|变化过程|一步步)",
+    re.I,
+)
 MARK = "…"
 # The ends of an excerpt move by at most so many characters to the end of a word.
 WORD_CHARS = 20
@@ -40,23 +50,32 @@ class Breadth:
 
     Of up to `hits` messages, those with a fit below `min_fit`, a share of the score of
     a message with every word of the question, are taken for chance. Costs and savings:
-    docs/memory.md. Each message but the best gets one of `parts` of the room: otherwise
-    a few long passages would crowd out the rest, and with it the newest value.
+    docs/memory.md. Each message gets one of `parts` of the room, the best one of
+    `best`: otherwise a few long passages would crowd out the rest, and with it the
+    newest value.
     """
 
     hits: int
     min_fit: float
     parts: int
+    best: int = 2
 
 
-FEW, MANY = Breadth(16, 0.12, 6), Breadth(32, 0.08, 16)
+FEW, MANY, LINES = (
+    Breadth(16, 0.12, 6),
+    Breadth(32, 0.08, 16),
+    Breadth(96, 0.02, 18, 18),
+)
 
 
 def find_breadth(question: str) -> Breadth:
-    """Return MANY for a question about all of a kind, an order or a count, else FEW.
+    """Return LINES for a question about the whole conversation.
 
-    MANY shows more messages and less of each.
+    MANY for one about all of a kind or a count, else FEW. MANY shows more messages and
+    less of each, LINES a line of each.
     """
+    if LONG.search(question):
+        return LINES
     return MANY if WIDE.search(question) else FEW
 
 
@@ -99,9 +118,7 @@ def choose_excerpts(
     hits = [hit for hit in hits if hit.fit >= breadth.min_fit and hit.seq in said]
     found = {
         hit.seq: _make_note(hit, messages[hit.seq], wanted, measure, most)
-        for hit, most in zip(
-            hits, _share_out(room, len(hits), breadth.parts), strict=True
-        )
+        for hit, most in zip(hits, _share_out(room, len(hits), breadth), strict=True)
     }
     # Values are read from whole passages, of which a small room may show only a part.
     shown = (
@@ -126,10 +143,10 @@ def choose_excerpts(
     return _mark_all([notes[seq] for seq in sorted(notes)], newest, until)
 
 
-def _share_out(room: int, hits: int, parts: int) -> list[int]:
+def _share_out(room: int, hits: int, breadth: Breadth) -> list[int]:
     """Return the room of each hit: a few get all that is theirs."""
-    most = room // min(max(hits, BEST_PARTS), parts)
-    return [room // BEST_PARTS, *[most] * (hits - 1)][:hits]
+    most = room // min(max(hits, breadth.best), breadth.parts)
+    return [room // breadth.best, *[most] * (hits - 1)][:hits]
 
 
 def restore_excerpts(

@@ -87,6 +87,29 @@ def test_hit_below_the_minimal_fit_is_dropped():
 
 
 @pytest.mark.parametrize(
+    ("many", "lines"),
+    [
+        ("List when the garden grew.", "How did my garden develop over time?"),
+        ("花园的哪些事？", "先后说过花园的哪些事？"),
+    ],
+)
+def test_a_line_of_each_is_shown_where_the_whole_conversation_is_asked_for(many, lines):
+    about = "Garden, 花园的事 number {}. " + "We dug and planted until dark. " * 9
+    messages = {n: message(n, about.format(n)) for n in range(1, 31)}
+    hits = [Hit(n, 9.0, 0.5) for n in messages]
+    shown = {
+        question: excerpts.choose_excerpts(
+            hits, messages, question, room=500, count_tokens=count_tokens
+        )
+        for question in (many, lines)
+    }
+    found = [note.seq for note in shown[lines]]
+    assert len(found) >= len(shown[many]) + 3
+    assert found == sorted(found)
+    assert excerpts.find_breadth(many) is excerpts.MANY
+
+
+@pytest.mark.parametrize(
     ("one", "many"),
     [
         ("Where in Lisbon was Maya?", "How often was Maya in Lisbon?"),
