@@ -6,8 +6,7 @@ completions, so that all else is the same for both.
 
 from typing import Any
 
-from chatsite.llm.event_stream import ObjectStream
-from chatsite.llm.openai_chat import OpenAIChat
+from chatsite.llm.openai_chat import ObjectStream, OpenAIChat
 from memory.engine.tools.response_items import INCLUDED, convert_body
 
 # OpenAI keeps nothing: the next request has what it gave, also what it encrypted.

@@ -11,7 +11,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import HumanMessage
 from langchain_core.messages.tool import tool_call_chunk
 
-from chatsite.llm import event_stream, providers, streaming
+from chatsite.llm import event_stream, openai_chat, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.llm.gathered import (
     CALL_CHARS,
@@ -278,7 +278,7 @@ BODIES = {
 @pytest.mark.parametrize("body", BODIES)
 async def test_a_body_without_an_end_is_cut(upstream, monkeypatch, body):
     monkeypatch.setattr(event_stream, "MAX_JSON_BYTES", 200_000)
-    monkeypatch.setattr(event_stream, "MAX_BODY_BYTES", 1_000_000)
+    monkeypatch.setattr(openai_chat, "MAX_BODY_BYTES", 1_000_000)
     monkeypatch.setattr(streaming, "FIRST_PAUSE", 0.001)
     upstream.script(*[BODIES[body]] * 3)
     with pytest.raises(LLMError) as caught:

@@ -240,3 +240,11 @@ def test_site_without_such_a_model_does_not_import_langchain():
     # An app of MCP servers imports it for its own needs.
     env = {**os.environ, "EXTRAS": "", "OPENAI_API_KEY": "sk-1", "DEBUG": "true"}
     subprocess.run([sys.executable, "-c", code], check=True, env=env)
+
+
+def test_site_with_the_demo_model_does_not_import_openai():
+    code = "import sys, django; django.setup(); from chatsite import asgi, urls;"
+    code += "sys.exit('openai' in sys.modules)"
+    env = {**os.environ, "EXTRAS": "endpoint,lab", "DEBUG": "true"}
+    env.pop("OPENAI_API_KEY", None)
+    subprocess.run([sys.executable, "-c", code], check=True, env=env)
