@@ -30,6 +30,7 @@ WORDS = {
     "facts": r"facts? about (?:you|the user)|remembered (?:of|about) you|/facts/"
     r"|memory-fact|fact-change",
     "feedback": "feedback|good reply|bad reply",
+    "grounding": r"\bgrounding|answer comes from",
     "importing": r"\bimport(?:s|ed|ing)?\b"
     r"|(?<!examples[/-])(?<!exact=)(?<!<summary>)export(?!ed</a>)|download everything",
     "installable": r"installable|webmanifest|service-worker|\boffline/",

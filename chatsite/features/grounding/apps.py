@@ -12,3 +12,6 @@ class GroundingConfig(AppConfig):
         from chatsite import slots
 
         slots.register("sent.below", "grounding/_of_reply.html")
+        for place in ("transcript", "model"):
+            slots.add_static_file("grounding/grounding.css", place)
+            slots.add_static_file("grounding/grounding.js", place)
