@@ -76,9 +76,9 @@ class Doubts:
         known = any(each in self.joined for each in (*beginnings, initials))
         return not known and "".join(gram) not in self.squeezed
 
-    def lacks_date(self, value: FoundValue, days: list[tuple[int, int, int]]) -> bool:
+    def lacks_date(self, value: FoundValue, days: set[tuple[int, int]]) -> bool:
         """Only dates that are more than a month from all others, in any year."""
-        apart = (abs((m - value.key[1]) * 30.4 + d - value.key[2]) for _y, m, d in days)
+        apart = (abs((m - value.key[1]) * 30.4 + d - value.key[2]) for m, d in days)
         return not any(min(each, 365 - each) < 32 for each in apart)
 
     def lacks_number(self, value: FoundValue) -> bool:
@@ -86,7 +86,7 @@ class Doubts:
         digits, text = values.significant(value.key), self.reply.folded
         is_year = not value.unit and 1800 <= value.key <= 2200
         before = BREAK.split(text[max(0, value.start - 200) : value.start])[-1]
-        sentence = before + BREAK.split(text[value.start :])[0]
+        sentence = before + BREAK.split(text[value.start : value.end + 200])[0]
         if is_year or len(digits) < 2 or digits in self.squeezed:
             return False
         if COMPUTES.search(sentence):

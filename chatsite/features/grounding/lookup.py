@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
-from typing import NamedTuple
+from itertools import chain, islice, pairwise
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from . import values, words
@@ -23,8 +23,8 @@ TOKEN = re.compile(
     r"|[^\W\d_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+"
     r"|[。！？；，、：\n]|[.!?;:](?=\s)"
 )
-# Bounds: characters of a reply that are read, its terms, and the places of one term.
-MAX_CHARS, MAX_TERMS, MAX_PLACES = 20_000, 80, 3
+# Bounds: characters of a reply that are read, words of one kind, terms, places of one.
+MAX_CHARS, MAX_SAID, MAX_TERMS, MAX_PLACES = 20_000, 200, 80, 3
 # Places of a pair of words that are compared; words in a row; texts that share them.
 MAX_STARTS, MAX_RUN, MAX_TEXTS = 24, 40, 3
 
@@ -71,6 +71,7 @@ class Term:
     places: tuple[TermPlace, ...] = ()
 
 
+KnownValues = dict[Any, list[values.FoundValue]]
 Found = Iterator[tuple[Span, Sequence[TermPlace], bool]]
 
 
@@ -184,7 +185,8 @@ class Lookup:
             self.list_names,
             self.list_shared_words,
         )
-        for span, places, is_nowhere in (each for look in looks for each in look()):
+        found = (islice(look(), MAX_SAID) for look in looks)
+        for span, places, is_nowhere in chain.from_iterable(found):
             self.taken[slice(*span)] = b"\1" * (span[1] - span[0])
             best = sorted(places, key=lambda each: (self.ranks[each.text], -each.text))
             if best or (is_nowhere and not self.has_unread):
@@ -228,7 +230,7 @@ class Lookup:
 
     def list_dates(self) -> Found:
         for span, value, known, same in self.list_values(values.read_dates):
-            days = [self.today, *(each.key for each in known)]
+            days = {self.today[1:], *known}
             yield span, same, not same and self.doubts.lacks_date(value, days)
 
     def list_numbers(self) -> Found:
@@ -237,20 +239,21 @@ class Lookup:
 
     def list_values(
         self, read: Callable[..., Iterator[values.FoundValue]]
-    ) -> Iterator[
-        tuple[Span, values.FoundValue, list[values.FoundValue], list[TermPlace]]
-    ]:
+    ) -> Iterator[tuple[Span, values.FoundValue, KnownValues, list[TermPlace]]]:
         """Yield values the question has not, all that were sent, and their places."""
         found = read(self.reply.folded)
-        said = [each for each in found if not any(self.taken[each.start : each.end])]
-        wanted = {values.significant(each.key) for each in said}
-        known = [*read(self.index.folded, wanted)] if said else []
+        free = (each for each in found if not any(self.taken[each.start : each.end]))
+        said = [*islice((each for each in free if each.tells), MAX_SAID)]
         asked = [*read(self.question.folded)] if said else []
+        wanted = {values.significant(each.key) for each in said}
+        known: KnownValues = defaultdict(list)
+        for each in read(self.index.folded, wanted) if said else ():
+            known[each.group].append(each)
         for value in said:
-            tells = value.kind == "date" or value.unit or value.is_long
-            if not tells or any(values.is_same(value, each) for each in asked):
+            if any(values.is_same(value, each) for each in asked):
                 continue
-            same = [each for each in known if values.is_same(value, each)]
+            alike = known.get(value.group, ())
+            same = [each for each in alike if values.is_same(value, each)]
             same = [each for each in same if each.unit == value.unit] or same
             places = [self.index.make_place(each.start, each.end) for each in same]
             yield (value.start, value.end), value, known, places
@@ -265,7 +268,7 @@ class Lookup:
             tells = is_few and not words.is_edge(run[0]) and words.carries_meaning(run)
             if tells and not is_asked and not any(self.taken[slice(*span)]):
                 yield span, places, False
-            at += size if tells else 1
+            at += 1 if size < 2 or words.is_edge(run[0]) else size
 
 
 def prepare_reply(text: str) -> str:

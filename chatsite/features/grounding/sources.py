@@ -17,6 +17,7 @@ from memory.engine.compose import Section
 # As compose.py quotes them: attributes and texts are escaped.
 QUOTED = re.compile(r"<(summary|message|file|rule|fact) ([^<>]*)>([^<]*)</\1>")
 ATTRIBUTE = re.compile(r"""\b(\w{1,20})=(?:"([^"]*)"|'([^']*)')""")
+NUMBER = re.compile(r"\d{1,9}")
 # Of several places, the first of these is named first; the model's own replies last.
 ORDER = (
     *("steps", "newest", "recalled", "pinned", "facts", "rules", "window"),
@@ -73,17 +74,19 @@ def _list_quotations(section: Section) -> Iterator[SentText]:
             name: unescape(one or other)
             for name, one, other in ATTRIBUTE.findall(written)
         }
-        first, _, last = known.get("messages", known.get("n", "0")).partition("-")
-        numbers = int(first), int(last or first)
-        place = f"#{first}–#{last}" if last else f"#{first}" * (first != "0")
+        said = known.get("messages") or known.get("n") or "0"
+        numbers = [int(each) for each in NUMBER.findall(said)] or [0]
+        first, last = numbers[0], numbers[-1]
+        place = "–".join(f"#{each}" for each in numbers if each)
         key = f"seen-{first}" if tag == "message" else f"part-{kind}"
         if tag == "summary":
-            key, place = f"edit-{known['version']}", f"v{known['version']} ({place})"
+            version = known.get("version", "")
+            key, place = f"edit-{version}", f"v{version} ({place})"
         elif tag == "file":
-            start = known["characters"].partition("-")[0]
-            key, place = f"passage-{first}-{start}", f"{place} {known['name']}"
+            start = known.get("characters", "").partition("-")[0]
+            key, place = f"passage-{first}-{start}", f"{place} {known.get('name', '')}"
         is_own = known.get("role") == "assistant"
-        yield SentText(unescape(quoted), kind, key, place, *numbers, is_own)
+        yield SentText(unescape(quoted), kind, key, place, first, last, is_own)
 
 
 def _list_messages(section: Section) -> Iterator[SentText]:

@@ -63,6 +63,16 @@ class FoundValue(NamedTuple):
         has_digits = len(significant(self.key)) > 2
         return has_digits or self.key >= 1000 or self.key % 1 != 0
 
+    @property
+    def tells(self) -> bool:
+        """True if it is worth a look."""
+        return self.kind == "date" or bool(self.unit) or self.is_long
+
+    @property
+    def group(self) -> Any:
+        """The part of the key that equal values have in common."""
+        return self.key[1:] if self.kind == "date" else self.key
+
 
 def fold(text: str) -> str:
     """Return the text as the functions below expect it, of the same length."""
@@ -129,9 +139,11 @@ def significant(number: object) -> str:
 
 def is_same(value: FoundValue, other: FoundValue) -> bool:
     """Return whether two values of one kind are the same, as far as both are given."""
+    if value.group != other.group:
+        return False
     if value.kind == "date":
         years = {value.key[0], other.key[0]}
-        return value.key[1:] == other.key[1:] and (len(years) == 1 or 0 in years)
+        return len(years) == 1 or 0 in years
     units = {value.unit, other.unit}
     is_one = len(units) == 1 or ("¥" in units and units <= {"¥", "cny", "jpy"})
-    return value.key == other.key and (is_one or ("" in units and value.is_long))
+    return is_one or ("" in units and value.is_long)

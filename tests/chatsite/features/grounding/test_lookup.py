@@ -1,11 +1,17 @@
 """The terms of replies: found in each form of a value, and nowhere only for sure."""
 
 from random import Random
+from time import thread_time
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from bench.grounding import HALVES, LANGUAGES, judge, plant
 from chatsite.features.grounding.lookup import Lookup
+from chatsite.features.grounding.sources import list_sources
+from memory.context import RequestContext
+from memory.engine.compose import Context, Section
+from tests.patience import within
 
 TODAY = (2026, 11, 29)
 
@@ -125,3 +131,20 @@ def test_turns_of_speech_are_no_terms():
         "Please let me know if you need anything else. 如果还有其他问题，可以告诉我。"
     )
     assert look_up(sent, sent) == {}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["4,{n} euros, ", "on {n} March, ", "Abel Quox{n} ", "AB-{n} ", "la mi fa "],
+)
+def test_long_replies_take_little_time(piece):
+    text = "".join(piece.format(n=n % 900 + 10) for n in range(6_000))
+    with within(1, thread_time):
+        look_up(text, text, text)
+
+
+def test_own_words_around_summaries_are_no_sources():
+    quoted = '<summary v="1">a</summary><message n="x">b</message>'
+    section = Section("summaries", (HumanMessage(quoted),))
+    built = RequestContext(Context((section,)), {}, [], [], "", 0)
+    assert [source.key for source in list_sources(built)] == ["edit-", "seen-0"]
