@@ -237,12 +237,8 @@ def _shared(camera: Camera, page: Page) -> None:
 
 def _facts(camera: Camera, page: Page) -> None:
     """Take a fact of one conversation in a request of another."""
-    page.goto(urljoin(page.url, "/account/"))
-    choice = page.locator("[name=facts]")
-    choice.select_option("on")
-    choice.locator("xpath=ancestor::form").locator("button.primary").click()
     _begin(page, "Hi! I live in Zurich, and I'm a vegetarian.")
-    page.locator(".fact-offer").get_by_role("button", name="Yes").first.click()
+    page.locator(".fact-offer").get_by_role("button", name="Everywhere").first.click()
     expect(page.locator(".fact-kept")).to_be_visible()
     _begin(page, "Where do I live?")
     page.locator(".part-facts > summary").click()

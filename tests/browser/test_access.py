@@ -94,7 +94,7 @@ def test_pages_around_the_chat_shut_nobody_out(stranger, errors):
         page.fill(f"[name={field}]", "correct horse battery")
     page.get_by_role("button", name="Create account").click()
     expect(page.get_by_role("heading", name="Two views")).to_be_visible()
-    page.get_by_text("System prompt", exact=True).first.click()
+    page.locator(".option > summary").click()
     is_clean(page)
     for path in ("/", "/account/", "/import/", "/memory/"):
         page.goto(f"{root}{path}")
