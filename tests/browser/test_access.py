@@ -99,6 +99,16 @@ def test_pages_around_the_chat_shut_nobody_out(stranger, errors):
     for path in ("/", "/account/", "/import/", "/memory/"):
         page.goto(f"{root}{path}")
         is_clean(page)
+    # The account page in four tabs, without a script.
+    page.goto(f"{root}/account/")
+    tabs = page.locator(".tabs-of-account a")
+    expect(page.locator(".tab:visible")).to_have_count(1)
+    for name in ("memory", "privacy", "security", "you"):
+        tabs.and_(page.locator(f"[href='#{name}']")).click()
+        expect(page.locator(".tab:visible")).to_have_id(name)
+        is_clean(page)
+    page.goto(f"{root}/account/#privacy-heading")
+    expect(page.locator(".tab:visible")).to_have_id("privacy")
 
 
 def test_the_split_page_shuts_nobody_out(demo):

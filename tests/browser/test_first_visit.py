@@ -55,7 +55,7 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
 
 
 def delete_account(page, site):
-    page.goto(f"{site.url}/account/")
+    page.goto(f"{site.url}/account/#privacy")
     page.fill("[name=deletion-password]", PASSWORD)
     page.get_by_role("button", name="Delete my account permanently").click()
     expect(page.get_by_role("heading", name="Your account is deleted")).to_be_visible()

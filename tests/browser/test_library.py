@@ -128,13 +128,16 @@ def test_the_account_page_keeps_what_new_conversations_begin_with(open_page, sit
     chat.page.goto(f"{site.url}/")
     chat.page.click(".user-menu > summary")
     chat.page.get_by_role("link", name="Account and data").click()
+    chat.page.get_by_role("link", name="Memory and models").click()
     beginning = chat.page.locator("form", has=chat.page.locator("[name=preset]"))
     chat.page.select_option("[name=preset]", "guide")
     beginning.get_by_role("button", name="Save").click()
     expect(chat.page.get_by_role("status")).to_contain_text("Saved")
+    chat.page.get_by_role("link", name="Privacy and data").click()
     with chat.page.expect_download() as download:
         chat.page.get_by_role("link", name="Download everything").click()
     value = json.loads(download.value.path().read_text())
     assert value["account"]["preferences"]["preset"] == "guide"
+    chat.page.get_by_role("link", name="Memory and models").click()
     chat.page.select_option("[name=preset]", "")
     beginning.get_by_role("button", name="Save").click()

@@ -103,7 +103,7 @@ def test_shared_page_stays_as_it_was_until_it_is_revoked(owner, stranger, errors
     stranger.goto(address)
     expect(stranger.locator("#turns .message")).to_have_count(6)
     expect(stranger.locator("#context")).to_have_count(0)
-    owner.page.goto(f"{owner.site.url}/account/")
+    owner.page.goto(f"{owner.site.url}/account/#shares")
     expect(owner.page.locator("#shares")).to_contain_text("opened 1 time")
     owner.page.locator("#shares").get_by_role("button", name="Revoke").first.click()
     stranger.reload()

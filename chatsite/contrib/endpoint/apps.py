@@ -42,7 +42,7 @@ class EndpointConfig(AppConfig):
         slots.register("conversation.origin", lineage.draw_origin)
         slots.register("conversation.export", parts.draw_continue_item)
         slots.register("run", demo.offer_demo_key)
-        slots.register("account", parts.draw_keys_section)
+        slots.register("account.security", parts.draw_keys_section)
         plugins.register_data(
             copy=conversation_hooks.copy_to_branch,
             forget=conversation_hooks.forget_deleted,

@@ -16,12 +16,12 @@ class OrganisationConfig(AppConfig):
             from .second_factor import codes
 
             slots.register("login.ways", codes.draw_passkey_link)
-            slots.register("account", codes.draw_second_factor)
+            slots.register("account.security", codes.draw_second_factor)
         if settings.SIGNIN_PROVIDERS:
             from . import account_rechecks, connections
 
             slots.register("login.ways", connections.draw_buttons)
-            slots.register("account", connections.draw_connections)
+            slots.register("account.security", connections.draw_connections)
             plugins.register_data(
                 name="connections", list_own=connections.list_connections
             )

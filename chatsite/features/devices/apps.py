@@ -17,5 +17,5 @@ class DevicesConfig(AppConfig):
 
         user_logged_in.connect(services.note_log_in)
         plugins.page_opened.connect(services.note_visit)
-        slots.register("account", parts.draw_devices_section)
+        slots.register("account.security", parts.draw_devices_section)
         plugins.register_data(name="devices", list_own=services.describe_devices)

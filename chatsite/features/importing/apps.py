@@ -25,7 +25,7 @@ class ImportingConfig(AppConfig):
         link = slots.make_link("import", _("Import conversations"))
         slots.register("user.menu", link)
         slots.register("conversation.export", parts.draw_menu_items)
-        slots.register("account", parts.draw_data_section)
+        slots.register("account.privacy", parts.draw_data_section)
         slots.register("staff.actions", "importing/_staff_buttons.html")
         plugins.register_data(
             owner_actions={ACTION: _("imported it")},

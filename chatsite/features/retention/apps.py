@@ -15,4 +15,4 @@ class RetentionConfig(AppConfig):
         from . import nightly, parts
 
         plugins.register_job(nightly.sweep_old)
-        slots.register("account", parts.draw_retention_section)
+        slots.register("account.privacy", parts.draw_retention_section)

@@ -24,7 +24,7 @@ class SharingConfig(AppConfig):
         slots.register("conversation.readers", parts.draw_readers)
         slots.register("message.menu", parts.draw_in_message_menu)
         slots.add_static_file("sharing/links.css", "dialog")
-        slots.register("account", parts.draw_account_section)
+        slots.register("account.privacy", parts.draw_account_section)
         plugins.register_data(
             name="share_links",
             list_own=services.describe_shares,

@@ -22,5 +22,5 @@ class SigninConfig(AppConfig):
             access_log="none: nothing that people wrote is shown",
         )
         slots.register("login.below", parts.draw_forgotten)
-        slots.register("account", parts.draw_email)
+        slots.register("account.you", parts.draw_email)
         plugins.register_data(name="mailed_links", list_own=link_actions.describe_links)

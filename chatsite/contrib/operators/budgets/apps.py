@@ -19,6 +19,6 @@ class BudgetsConfig(AppConfig):
         plugins.call_charged.connect(services.note_use)
         plugins.register_guard("spend", services.check_budgets)
         slots.register("user", parts.draw_warning)
-        slots.register("account", parts.draw_budgets_section)
+        slots.register("account.you", parts.draw_budgets_section)
         REGISTRY.register(metrics.COLLECTOR)
         plugins.register_data(name="monthly_use", list_own=services.list_use)
