@@ -217,6 +217,11 @@ COLUMNS = {
     "facts alive of 400": "alive, short facts",
     "rules kept, hostile summariser": "hostile",
 }
+# What a cell of the comparison may have: one value, not that of two releases.
+VALUE = re.compile(
+    r"-|[\d,]+%?|\d+ / \d+|\d+ of \d+|\d+, \d+%( \(\d+\))?|not compacted|[0-9a-f]{8}"
+)
+DATE = re.compile(r" \(\d+ [A-Z]\w+ \d{4}\)$")
 # The sets of the tables: of README.md by their order, elsewhere by the line before.
 README_SETS = ("beam-100K-odd", "long_replies")
 OF_ALL_SETS = ("alive, short facts", "hostile")
@@ -244,8 +249,11 @@ def list_figures(page, part, sets=()):
     for n, (before, head, rows) in enumerate(read_tables(text)):
         name = sets[n] if sets else before.partition(":")[0].strip("* ")
         for system, *cells in rows:
+            system = DATE.sub("", system).strip("* ")
             for title, cell in zip(head[1:], cells, strict=True):
-                column = COLUMNS.get(title, title)
+                column = DATE.sub("", title)
+                column = COLUMNS.get(column, column)
+                assert VALUE.fullmatch(DATE.sub("", cell)), (system, title, cell)
                 place = "" if column in OF_ALL_SETS else name
                 # "1 / 2": the median and the most; "9 of 10", "9, 50%": the first.
                 cell = cell.rpartition(" / ")[2] if column == "rewrites" else cell

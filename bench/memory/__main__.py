@@ -1,5 +1,7 @@
-"""python -m bench.memory [--write] [--log FILE]: prints the tables, or puts them into
-docs/; the hash of each request that was sent goes into the log, one line each."""
+"""python -m bench.memory [--write] [--only NAME] [--log FILE]: prints the tables.
+
+Or puts them into docs/; the hash of each request that was sent goes into the log, one
+line each."""
 
 import argparse
 import re
@@ -10,7 +12,7 @@ from .chart import Panel, draw
 from .figures import OURS, Results, list_requests
 from .run import run
 from .stress import LOSSY_TURNS
-from .table import write_tables
+from .table import renew_rows, write_tables
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PLACE = re.compile(r"(<!-- bench -->\n).*(\n<!-- end of bench -->)", re.DOTALL)
@@ -24,16 +26,22 @@ def main() -> None:
         help="update README.md here, and docs/memory.svg",
     )
     parser.add_argument("--log", type=Path, help="where to list all requests by hash")
+    parser.add_argument(
+        "--only", default="", help="beginning of names: renew no other rows"
+    )
     asked = parser.parse_args()
-    results = run()
+    results = run(asked.only)
     tables = write_tables(results)
     print(tables)
     if asked.log:
         asked.log.write_text("".join(list_requests(results)))
     if asked.write:
         page = Path(__file__).with_name("README.md")
-        found = PLACE.sub(lambda at: f"{at[1]}\n{tables}\n{at[2]}", page.read_text())
-        page.write_text(found)
+        text = page.read_text()
+        if asked.only:
+            page.write_text(renew_rows(text, results))
+            return
+        page.write_text(PLACE.sub(lambda at: f"{at[1]}\n{tables}\n{at[2]}", text))
         (DOCS / "memory.svg").write_text(draw_results(results))
 
 

@@ -18,10 +18,8 @@ from memory.evaluation.replay import RECALLED, RecordedConversation
 
 from .conversations import load
 from .days import make_days
-from .facts import HALVES, make_facts
 
 SETS: dict[str, Callable[[], list[RecordedConversation]]] = {
-    **{f"facts-{half}": partial(make_facts, half) for half in HALVES},
     "days-seen": partial(make_days, "seen"),
     "days-unseen": partial(make_days, "unseen"),
 }

@@ -1,5 +1,6 @@
 """The figures as Markdown tables."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from statistics import mean
 from typing import Any
@@ -56,12 +57,27 @@ def write_set(figures: Sequence[Figures], name: str) -> Iterator[str]:
     titles = [*(title for title, _ in COLUMNS), "window + search", "requests"]
     yield from head(["", *titles])
     for each in figures:
-        report = each.reports[name]
-        ours = each.name.startswith(OURS)
-        # The others have no search over the archive of their own.
-        found = percent(report["evidence_reachable"]) if ours else "-"
-        cells = [*(show(report) for _, show in COLUMNS), found, each.digest(name)]
-        yield row([show_name(each), *cells])
+        yield write_row(each, name)
+
+
+def write_row(figures: Figures, name: str) -> str:
+    report = figures.reports[name]
+    ours = figures.name.startswith(OURS)
+    # The others have no search over the archive of their own.
+    found = percent(report["evidence_reachable"]) if ours else "-"
+    cells = [*(show(report) for _, show in COLUMNS), found, figures.digest(name)]
+    return row([show_name(figures), *cells])
+
+
+def renew_rows(page: str, results: Results) -> str:
+    """Put the rows of these contestants and sets in the place of those of a page."""
+    for name in results.sets:
+        for each in results.figures:
+            begins = re.escape(f"| {show_name(each)} |")
+            place = rf"(?s)(\*\*{re.escape(name)}\*\*:.*?\n){begins}[^\n]*"
+            new = write_row(each, name)
+            page = re.sub(place, lambda at, new=new: at[1] + new, page, count=1)
+    return page
 
 
 def write_stress(figures: Sequence[Figures]) -> Iterator[str]:

@@ -5,21 +5,45 @@ from statistics import fmean
 import pytest
 
 from bench.memory.days import make_days
-from bench.memory.facts import make_facts
+from bench.memory.figures import Figures, Results
 from bench.memory.search import score
+from bench.memory.table import renew_rows, write_row
+
+REPORT = {
+    "prompt_tokens_per_turn": 5689.4,
+    "largest_prompt": 14216,
+    "cacheable_share": 0.79,
+    "effective_cost_per_turn": 2021,
+    "blocked_turns": 0,
+    "rewrites_median": 2,
+    "rewrites_max": 2,
+    "never_read": 0,
+    "lost": 0,
+    "without_user_message": 0,
+    "evidence_in_window": 0.01,
+    "newest_in_request": None,
+    "evidence_reachable": 0.5,
+}
 
 
 @pytest.mark.parametrize("half", ["seen", "unseen"])
-@pytest.mark.parametrize("make", [make_days, make_facts])
-def test_generated_facts_can_be_found(make, half):
-    for recording in make(half):
+def test_generated_days_can_be_found(half):
+    for recording in make_days(half):
         ids = {message.id for message in recording.messages}
         assert len(recording.qa) >= 50
         assert all(ids.issuperset(asked.evidence_ids) for asked in recording.qa)
-        assert make(half)[0] == make(half)[0]
+        assert make_days(half)[0] == make_days(half)[0]
 
 
 def test_named_days_are_found_in_both_languages():
     for recording in make_days("seen"):
         ours, plain = map(fmean, zip(*score(recording), strict=True))
         assert ours >= 0.9 > plain
+
+
+def test_rows_of_one_contestant_are_renewed_in_their_set():
+    page = "**a**: 1\n\n| x | 1 |\n| **Windowpane** | 1 |\n\n**b**: 1\n\n| x | 2 |\n"
+    figures = Figures("x", {"b": REPORT}, {"b": {"1": ["0"]}}, None, None)
+    renewed = renew_rows(page, Results([figures], {"b": 1}, {}))
+    assert renewed.startswith(page.partition("**b**")[0])
+    assert renewed.splitlines()[-1] == write_row(figures, "b")
