@@ -31,6 +31,8 @@ echo "== bench/neighbours"
 ENV_FILE= .venv/bin/python -m bench.neighbours
 echo "== bench/rounds"
 .venv-bench/bin/python -m bench.rounds
+echo "== bench/survival"
+.venv-bench/bin/python -m bench.survival
 echo "== bench/memory"
 .venv-bench/bin/python -m bench.memory
 echo "== bench/other_suites"

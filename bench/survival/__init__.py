@@ -1,0 +1,1 @@
+"""What survives fifty compactions: planted things, word for word or by a search."""
