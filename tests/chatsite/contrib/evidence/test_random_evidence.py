@@ -10,6 +10,7 @@ from memory.models import Conversation
 from tests.fakes import own_tools
 
 from ...test_random_actions import SEED, People
+from .test_schema import VALIDATOR
 
 STEPS, EACH = 180, 60
 KNOWN = {"", proven_request.ERASED}
@@ -20,6 +21,7 @@ def find_wrong(evidence, conversation, reply):
     is_right, text = evidence.check()
     if not is_right:
         yield text
+    yield from (error.message for error in VALIDATOR.iter_errors(evidence.file))
     rows = conversation.messages.order_by("seq")
     if reply:
         rows = rows.filter(seq__lte=reply)
