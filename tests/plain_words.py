@@ -31,7 +31,8 @@ HEADLESS = re.compile(
 )
 # The private words, and the field's words for them in CONTRIBUTING.md.
 PRIVATE = re.compile(
-    r"\b(leaf|doors?|wires?(?! formats?)|talks?|told|hears?|heard|hall|deeds?|dearer"
+    r"\b(leaf|doors?|wires?(?! formats?)|(?<!small )talks?|told|hears?|heard|hall"
+    r"|deeds?|dearer"
     r"|swept|anew|whoever|anyone|nobody|somebody|no one|one's own|for ever|stands? for"
     r"|takes? away|brought along|sent elsewhere|said at the start|can not"
     # Scripts read a column of a CSV file by its name.

@@ -21,7 +21,7 @@ PEERS = ("langchain", "langgraph", "langmem", "deepagents")
 
 
 def run(beginning: str = "") -> Results:
-    """Of the contestants whose names begin so."""
+    """Run the contestants whose names begin so."""
     names = [name for name in CONTESTANTS if name.startswith(beginning)]
     with ProcessPoolExecutor(initializer=keep_quiet) as pool:
         figures = []

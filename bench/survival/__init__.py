@@ -1,1 +1,1 @@
-"""What survives fifty compactions: planted things, word for word or by a search."""
+"""Survival of fifty compactions: planted things, word for word or by a search."""

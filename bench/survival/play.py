@@ -26,7 +26,7 @@ PROBE = "What did we talk about?"
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """Of a memory, the things of each kind in the request after the last compaction.
+    """The things of each kind of a memory in the request after the last compaction.
 
     `whole`: word for word in every request. `found`: not there, but word for word in
     the request that asks for it.

@@ -1,4 +1,4 @@
-"""Where an answer comes from: terms are pointed at, touched, or listed."""
+"""Sources of an answer: terms are pointed at, touched, or listed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What ChatGPT and Claude remember of a user, as facts that are offered here.
+"""Memories of ChatGPT and Claude about a user, as facts that are offered here.
 
 The words become one message of the user, so that each fact has its source. Nothing is
 kept before the user says so.

@@ -57,7 +57,7 @@ def site_dashboard(context: dict[str, Any]) -> Dashboard | None:
 
 @register.simple_tag(takes_context=True)
 def staff_tasks(context: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return the addresses and names of the tasks that this person has rights for."""
+    """Return the addresses and names of the tasks that this user has rights for."""
     tables = {
         table["object_name"]: table["admin_url"]
         for app in context["app_list"]

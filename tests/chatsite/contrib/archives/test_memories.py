@@ -1,4 +1,4 @@
-"""What ChatGPT and Claude remember, imported as facts that wait for an answer."""
+"""Memories of ChatGPT and Claude, imported as facts that wait for an answer."""
 
 import io
 import json

@@ -66,7 +66,7 @@ class TestFile:
         assert talked.owner.get_username() not in data
         assert str(talked.uuid) not in data
 
-    def test_nothing_after_the_reply_is_in_it(self, talked):
+    def test_file_ends_with_the_reply(self, talked):
         link = share(talked, last_seq=4)
         talk_in_turns(talked, "My code is 4711.")
         actions.pin_message(talked, 1)
