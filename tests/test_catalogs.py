@@ -24,7 +24,7 @@ from .catalogs import (
 
 # In a template these stand as they are, in every language.
 NAMES = {
-    *("Windowpane", "transcript.json", "summaries.json"),
+    *("Windowpane", "Claude", "Code", "Codex", "transcript.json", "summaries.json"),
     *("sha256", "body_sha256", "SHA-256"),
 }
 TELLING = {
@@ -163,7 +163,8 @@ def test_templates_add_no_space_to_a_sentence():
 
 
 def bare_words(path):
-    shown = Words(TEMPLATE_CODE.sub("", path.read_text())).found
+    """Words of a template itself; those of commands are no words of a language."""
+    shown = Words(TEMPLATE_CODE.sub("", path.read_text()), skip=["command"]).found
     words = {word.strip(" ·:…") for text in shown for word in text.split()}
     return {word for word in words if word.isascii() and is_word(word)}
 

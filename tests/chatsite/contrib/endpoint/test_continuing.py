@@ -28,7 +28,9 @@ def test_menu_leads_to_commands_that_name_the_download(alice, client):
     link = reverse("conversation-export-md", args=[conversation.uuid])
     assert f'href="{link}" download' in page
     name = re.search('filename="(.+?)"', client.get(link)["Content-Disposition"])[1]
-    claude, codex = map(html.unescape, re.findall("<pre>(.+?)</pre>", page, re.DOTALL))
+    claude, codex = map(
+        html.unescape, re.findall("<pre.+?>(.+?)</pre>", page, re.DOTALL)
+    )
     for command in (claude, codex):
         words = shlex.split(command)
         assert words[-1] == f"Read {name}, our conversation so far. Continue it."
