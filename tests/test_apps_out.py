@@ -34,7 +34,7 @@ WORDS = {
     "importing": r"\bimport(?:s|ed|ing)?\b"
     r"|(?<!examples[/-])(?<!exact=)(?<!<summary>)export(?!ed</a>)|download everything",
     "installable": r"installable|webmanifest|service-worker|\boffline/",
-    "labels": r'(?<![<\-/"])\blabels?\b',
+    "labels": r'(?<!optgroup )(?<![<\-/"])\blabels?\b',
     "mcp": r"mcp_servers",
     "retention": "retention|long conversations are kept",
     "review_queue": r"review[ _]?queue|queueitem",

@@ -60,7 +60,7 @@ class EnterForm(forms.ModelForm):
         fields = ("enter_breaks_line",)
         labels = {
             "enter_breaks_line": _(
-                "Enter starts a new line; Ctrl+Enter or ⌘+Enter sends the message"
+                "Enter starts a new line; Ctrl+Enter or Cmd+Enter sends the message"
             )
         }
 

@@ -52,19 +52,17 @@ from .presenters import conversation_list
 def show_home(request: HttpRequest) -> HttpResponse:
     if request.htmx:
         return show_list(request, request.GET)
-    return _render_home(request, _new_form(request))
-
-
-def _new_form(request: HttpRequest) -> NewConversationForm:
-    preferred = preferences.find_preferences(request.user)
-    preset = preferred.preset or policy.DEFAULT_PRESET
-    return NewConversationForm(initial={"preset": preset, "model": preferred.model})
+    return _render_home(request)
 
 
 def _render_home(
-    request: HttpRequest, form: NewConversationForm, refusal: str = ""
+    request: HttpRequest, form: NewConversationForm | None = None, refusal: str = ""
 ) -> HttpResponse:
     """Render the page that a conversation begins on, with the list beside it."""
+    preferred = preferences.find_preferences(request.user)
+    preset = preferred.preset or policy.DEFAULT_PRESET
+    initial = {"preset": preset, "model": preferred.model}
+    form = form or NewConversationForm(initial=initial)
     models = model_access.list_choices_for(request.user.pk)
     wanted = form["model"].value()
     values = {
@@ -74,9 +72,7 @@ def _render_home(
         "model": wanted if wanted in dict(models) else providers.default_model(),
         "models": models,
         "max_chars": settings.MESSAGE_MAX_CHARS,
-        "enter_breaks_line": preferences.find_preferences(
-            request.user
-        ).enter_breaks_line,
+        "enter_breaks_line": preferred.enter_breaks_line,
         **conversation_list.make_list(request.user, request.GET),
     }
     return render(request, "chat/home.html", values)
@@ -123,14 +119,13 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
 
 @private_page("POST")
 def begin_demo(request: HttpRequest) -> HttpResponse:
-    form = _new_form(request)
     start = partial(demo_conversation.start_demo, request.user)
-    return _lead_to_new(request, form, start, "?guide")
+    return _lead_to_new(request, None, start, "?guide")
 
 
 def _lead_to_new(
     request: HttpRequest,
-    form: NewConversationForm,
+    form: NewConversationForm | None,
     make: Callable[[], Conversation],
     query: str = "",
 ) -> HttpResponse:
@@ -146,7 +141,7 @@ def _lead_to_new(
 
 def _explain_refusal(
     request: HttpRequest,
-    form: NewConversationForm,
+    form: NewConversationForm | None,
     error: transcript.TextError | CommandError,
 ) -> HttpResponse:
     refused = _refuse_new(request, form, error.detail)
@@ -170,7 +165,7 @@ def retry_later(response: HttpResponse, error: CommandError) -> HttpResponse:
 
 
 def _refuse_new(
-    request: HttpRequest, form: NewConversationForm, why: str
+    request: HttpRequest, form: NewConversationForm | None, why: str
 ) -> HttpResponse:
     """Answer why there is no new conversation, beside what was typed."""
     if request.htmx:

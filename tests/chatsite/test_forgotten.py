@@ -85,6 +85,7 @@ OF_CONVERSATION = {
     "desk_review.note": "words of staff, who are told that they stay",
     "review_queue_queueitem.note": "words of staff, who are told that they stay",
     "chat_share.token": "a token",
+    "chat_share.choices": "codes that the owner chose among",
     "chat_share.reason": "words of staff, who are told that the owner reads them",
 }
 # Numbers, hashes, codes, names and ids: what the rows that stay are still good for.

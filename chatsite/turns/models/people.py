@@ -92,7 +92,7 @@ class Preferences(models.Model):
         default=ToolCards.CARD,
         db_default=ToolCards.CARD,
     )
-    # Enter starts a new line; Ctrl or ⌘ with Enter sends the message.
+    # Enter starts a new line; Ctrl or Cmd with Enter sends the message.
     enter_breaks_line = models.BooleanField(default=False, db_default=False)
     # IANA name, as the browser gave it last; "" = not known. For tools.
     time_zone = models.CharField(

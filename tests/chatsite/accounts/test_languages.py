@@ -20,8 +20,8 @@ LATIN = re.compile(r"[A-Za-z_]{3,}(?:\.json)?")
 # What is called alike in every language.
 NAMES = set(
     LATIN.findall(
-        "Windowpane ChatGPT Claude DeepSeek LangChain LangGraph LangMem Deep Agents "
-        "alice evil "
+        "Windowpane ChatGPT Claude Code Codex DeepSeek LangChain LangGraph LangMem "
+        "Deep Agents alice evil "
         "token JSON Markdown UTF UTC API sha conversations.json summaries.json "
         "transcript.json CHAT_MODEL OPENAI_API_KEY client_id chat_messages English "
         "Ctrl Enter Esc Shift Alt Tab demo format CSV PDF OpenAI http testserver "

@@ -80,7 +80,7 @@ def quiet_site(monkeypatch, settings):
 @pytest.mark.usefixtures("quiet_site")
 @pytest.mark.parametrize(
     ("html", "functions", "files", "visits"),
-    [(False, 456, 91, 5), (True, 477, 96, 7)],
+    [(False, 456, 92, 5), (True, 477, 97, 7)],
 )
 async def test_a_message_passes_few_functions_and_threads(
     alice, session, html, functions, files, visits

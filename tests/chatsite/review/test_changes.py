@@ -68,7 +68,7 @@ LOGGED = {
     "memory-rebuild": {"rebuild"},
     "memory-rule": {"keep", *RULE_STATES},
     "memory-rule-reword": {"reword"},
-    "memory-fact": {"remember", "not-remember", "offer-fact"},
+    "memory-fact": {"remember", "remember-here", "not-remember", "offer-fact"},
     "endpoint-join": {"join"},
     "endpoint-separate": {"separate"},
     "share-create": {"share"},

@@ -334,12 +334,12 @@ class TestConversations:
         url = reverse("conversation-create")
         made = [client.post(url, {"title": "T"}).status_code for _ in range(5)]
         assert made == [302] * 5
-        refused = client.post(url, {"title": "The sixth"})
+        refused = client.post(url, {"system_prompt": "The sixth"})
         assert refused.status_code == 429
         assert 0 < int(refused["Retry-After"]) <= 60
         assert "conversations a minute" in refused.content.decode()
-        assert 'value="The sixth"' in refused.content.decode()
-        assert not Conversation.objects.filter(title="The sixth").exists()
+        assert ">\nThe sixth</textarea>" in refused.content.decode()
+        assert not Conversation.objects.filter(system_prompt="The sixth").exists()
 
     def test_the_scripted_conversation_counts_too(self, client, settings):
         settings.CONVERSATIONS_PER_MINUTE = 1

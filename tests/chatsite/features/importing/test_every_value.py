@@ -92,7 +92,7 @@ CHANGED = {
         "running": "unknown",
     },
     ("rules", "state"): {"kept": "offered", "confirmed": "offered"},
-    ("facts", "state"): {"kept": "offered"},
+    ("facts", "state"): {"kept": "offered", "here": "offered"},
     ("conversation", "title_set_by"): dict.fromkeys(["", "auto"], "copy"),
     ("trials", "state"): dict.fromkeys(["queued", "running"], GONE),
 }
