@@ -24,7 +24,7 @@ NAMES = set(
         "Deep Agents alice evil "
         "token JSON Markdown UTF UTC API sha conversations.json summaries.json "
         "transcript.json CHAT_MODEL OPENAI_API_KEY client_id chat_messages English "
-        "Ctrl Enter Esc Shift Alt Tab demo format CSV PDF OpenAI http testserver "
+        "Ctrl Cmd Enter Esc Shift Alt Tab demo format CSV PDF OpenAI http testserver "
         "Word Excel PowerPoint EPUB zip"
     )
 )
