@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from memory.engine.blank import drop_fences
-from memory.engine.tokens import count_text
+from memory.engine.tokens import count_text, count_tokens
 
 from .extractive import is_question, split_sentences
 from .phrases import CHINESE, ENGLISH
@@ -191,12 +191,8 @@ def describe_sheets(
         said = fenced and next((each.text for each in read_fenced(fenced[1])), "")
         text = said or next(iter(split_sentences(parts[0].text)), "")
         words = asked.format_phrase(f"sheet_{name}", n=len(parts))
-        tokens = count_text("\n".join(part.text for part in parts))
-        lines.append(
-            asked.format_phrase(
-                "sheet", name=words, tokens=tokens, text=text[:MAX_LINE]
-            )
-        )
+        values = {"tokens": count_tokens(parts), "text": text[:MAX_LINE]}
+        lines.append(asked.format_phrase("sheet", name=words, **values))
     return "\n".join(lines)
 
 

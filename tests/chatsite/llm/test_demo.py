@@ -30,7 +30,7 @@ from memory.engine.policy import Policy
 from memory.engine.search.file_passages import Passage, quote_passage
 from memory.engine.summaries.schemas import SCHEMAS
 from memory.engine.summaries.summarizer import summarize_window
-from memory.engine.tokens import count_text
+from memory.engine.tokens import count_message, count_text
 from tests.patience import within
 
 SYSTEM = SystemMessage("You are a helpful assistant.")
@@ -155,7 +155,7 @@ class TestEnglish:
                     ("Rules", "Answer in French."),
                     ("Messages in full (1)", "What do you see?"),
                 ),
-                [count_text(message.text) for message in composed.messages],
+                map(count_message, composed.messages),
                 strict=True,
             )
         ]
