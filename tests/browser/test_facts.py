@@ -13,10 +13,17 @@ from .test_languages import choose
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture(scope="module")
+def own_site(make_site):
+    """Messages of other tests would be facts of the same user."""
+    with make_site(DEMO_TOKENS_PER_SECOND="1000") as running:
+        yield running
+
+
 @pytest.fixture
-def learning(open_page, site):
+def learning(open_page, own_site):
     """Facts are on by default; no test leaves any behind."""
-    page = open_page(site)
+    page = open_page(own_site)
     page.create()
     return page
 
