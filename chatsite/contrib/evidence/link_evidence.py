@@ -52,7 +52,8 @@ def make_field() -> forms.ChoiceField:
 
 def draw_fact(share: Share) -> str:
     """Return the words for the list of links."""
-    return f" · {_('with evidence')}" if share.choices.get(FIELD) else ""
+    words = _("with evidence")
+    return f" · {words}" if share.choices.get(FIELD) else ""
 
 
 def draw_verification(share: Share, seen: SharedContext, request: HttpRequest) -> str:
