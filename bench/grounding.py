@@ -79,7 +79,7 @@ MONTHS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedTerm:
     """A term: as it is sent, as the reply says it, and the key of its place."""
 
     kind: str
@@ -89,7 +89,7 @@ class Planted:
     key: str = ""
 
 
-def make_terms(random: Random, half: str, language: str) -> Iterator[Planted]:
+def make_terms(random: Random, half: str, language: str) -> Iterator[PlantedTerm]:
     """Yield terms of all kinds, in an order of their own."""
     names, phrases, codes = (each.split("|") for each in WORDS[half, language])
     n, small = random.randrange(1_100, 98_000, 10), random.randrange(11, 95)
@@ -123,7 +123,7 @@ def make_terms(random: Random, half: str, language: str) -> Iterator[Planted]:
             ("time", f"{hour + 12}:{minute}", f"{hour + 12}:{minute}分"),
         ]
     random.shuffle(made)
-    yield from (Planted(*each) for each in made)
+    yield from (PlantedTerm(*each) for each in made)
 
 
 def _write(hundreds: int) -> str:
@@ -157,7 +157,7 @@ def plant(owner: object, random: Random, half: str, language: str):
     topics = dict(zip(PLACES, random.sample(TOPICS[language], 5), strict=True))
     filler = lambda: " ".join(random.choices(FILLER[language], k=4))  # noqa: E731
 
-    def say(place: str, term: Planted) -> str:
+    def say(place: str, term: PlantedTerm) -> str:
         words = random.choice(SAID[language])
         return words.format(topic=topics[place], term=term.sent)
 
@@ -197,7 +197,7 @@ def plant(owner: object, random: Random, half: str, language: str):
     }
     order = ("recall", "summary", "message", "file", "tool")
     planted = [
-        Planted(term.kind, term.sent, term.said, place, keys[place])
+        PlantedTerm(term.kind, term.sent, term.said, place, keys[place])
         for place, term in zip(order, terms[:5], strict=True)
     ]
     lines = [
@@ -209,7 +209,9 @@ def plant(owner: object, random: Random, half: str, language: str):
     return scenes.record(made, built, reply), planted, absent[:2]
 
 
-def judge(call: object, planted: list[Planted], absent: list[Planted]) -> Iterator[str]:
+def judge(
+    call: object, planted: list[PlantedTerm], absent: list[PlantedTerm]
+) -> Iterator[str]:
     """Yield for each term what was said of it."""
     from chatsite.features.grounding.views import find_terms
 

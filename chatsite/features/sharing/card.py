@@ -6,9 +6,10 @@ those of the shipped font; a line in another script is drawn as a bar.
 
 from functools import cache
 from io import BytesIO
-from textwrap import shorten, wrap
+from textwrap import wrap
 
 from django.contrib.staticfiles import finders
+from django.utils.text import Truncator
 from django.utils.translation import override
 from PIL import Image, ImageDraw, ImageFont
 
@@ -45,9 +46,8 @@ def draw_moment(share: Share, seen: SharedContext) -> bytes:
     draw = ImageDraw.Draw(image)
     draw.rectangle((RIGHT - 32, 0, WIDTH, HEIGHT), fill=GLASS)
     title = title_of_share(share) or "Shared conversation"
-    _write_line(
-        draw, (LEFT, 36), shorten(title, TITLE_CHARS, placeholder="…"), 30, weight=600
-    )
+    title = Truncator(title).chars(TITLE_CHARS)
+    _write_line(draw, (LEFT, 36), title, 30, weight=600)
     if seen.is_whole:
         _draw_messages(draw, share, seen)
         with override("en"):

@@ -278,6 +278,14 @@ class TestModelsView:
         assert {"Hello", "Reply to: Hello", "Instructions"} <= written
         assert "What is my budget?" not in written
 
+    def test_the_picture_has_the_beginning_of_a_long_word(
+        self, stranger, share, monkeypatch
+    ):
+        transcript.rename_conversation(share.conversation, "x" * 60)
+        written = record_letters(monkeypatch)
+        stranger.get(link(share, "card", reply=2))
+        assert f"{'x' * 37}…" in written
+
     def test_the_picture_has_no_rules_that_the_link_leaves_out(
         self, stranger, conversation, monkeypatch
     ):
