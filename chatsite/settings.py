@@ -354,10 +354,12 @@ STORAGES = {
 }
 
 # Languages: the browser's own wish at first, then what was chosen on the page, kept in
-# a cookie for strangers too. docs/languages.md says how to add one.
+# a cookie for strangers too. docs/languages.md says how to add one. An extra brings
+# its own catalog: Django itself would look in the folder of each of its apps.
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
-LOCALE_PATHS = [BASE_DIR / "locale"]
+CONTRIB_DIR = BASE_DIR / "chatsite" / "contrib"
+LOCALE_PATHS = [BASE_DIR / "locale", *(CONTRIB_DIR / x / "locale" for x in EXTRAS)]
 # In the admin, English dates are written as on the other pages.
 FORMAT_MODULE_PATH = "chatsite.formats"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600

@@ -11,6 +11,10 @@ if ! command -v xgettext > /dev/null || ! command -v msgfmt > /dev/null; then
 fi
 scripts/setup.sh
 export DEBUG=true
+# The strings of an extra go to its own catalog, but only if this folder exists.
+for extra in chatsite/contrib/*/__init__.py; do
+    mkdir -p "${extra%/*}/locale"
+done
 which="--all"
 [ "$#" -eq 0 ] || which="--locale=$1"
 .venv/bin/python manage.py makemessages "$which" --no-obsolete --no-wrap \

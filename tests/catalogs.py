@@ -1,7 +1,8 @@
-"""The strings of the sources, found without GNU gettext, and the site's catalogs."""
+"""The strings of the sources, found without GNU gettext, and their catalogs."""
 
 import io
 import re
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from babel.messages import extract, mofile, pofile
 from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parent.parent
+CONTRIB = "chatsite/contrib"
 # What Django's own command looks for, beside the words that Babel knows already.
 KEYWORDS = {
     **extract.DEFAULT_KEYWORDS,
@@ -62,18 +64,29 @@ def key_of(message, context=None):
     return context or "", texts(message)[0]
 
 
+def owners():
+    """Return the folders with a catalog: the site, and each extra with strings."""
+    return sorted(marked())
+
+
+@cache
 def marked():
-    """Every string of the sources -> one of the files that have it."""
-    paths = [*python_files(), *templates(), *mails()]
-    return {key: path.relative_to(ROOT) for path in paths for key in strings_of(path)}
+    """Return folder with a catalog -> every string of its sources -> one file of it."""
+    found = {}
+    for path in [*python_files(), *templates(), *mails()]:
+        name = path.relative_to(ROOT)
+        owner = Path(*name.parts[:3]) if name.is_relative_to(CONTRIB) else Path()
+        for key in strings_of(path):
+            found.setdefault(str(owner), {})[key] = str(name)
+    return found
 
 
 def locales():
     return sorted(path.name for path in (ROOT / "locale").iterdir())
 
 
-def catalog(locale, suffix):
-    path = ROOT / "locale" / locale / "LC_MESSAGES" / f"django.{suffix}"
+def catalog(owner, locale, suffix):
+    path = ROOT / owner / "locale" / locale / "LC_MESSAGES" / f"django.{suffix}"
     read = {"po": pofile.read_po, "mo": mofile.read_mo}[suffix]
     with path.open("rb") as file:
         return {key_of(m.id, m.context): m for m in read(file) if m.id}

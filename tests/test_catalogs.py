@@ -1,7 +1,10 @@
 """Every string that people see is in every catalog, translated and compiled."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from functools import cache
 
 import pytest
@@ -15,6 +18,7 @@ from .catalogs import (
     key_of,
     locales,
     marked,
+    owners,
     python_files,
     shape,
     strings_of,
@@ -48,9 +52,9 @@ def nodes(path):
     return list(ast.walk(ast.parse(path.read_text())))
 
 
-@pytest.fixture(scope="module")
-def strings():
-    return marked()
+@pytest.fixture
+def strings(owner):
+    return marked()[owner]
 
 
 def test_strings_of_every_kind_are_found(tmp_path):
@@ -74,38 +78,59 @@ def test_languages_of_the_settings_have_a_locale(settings):
     assert {locale.replace("_", "-").lower() for locale in locales()} == offered
 
 
+def test_extras_that_are_off_bring_no_catalog():
+    code = "print(*settings.LOCALE_PATHS, sep='\\n')"
+    script = f"from django.conf import settings; {code}"
+    environ = {**os.environ, "DEBUG": "true", "EXTRAS": "web"}
+    environ["DJANGO_SETTINGS_MODULE"] = "chatsite.settings"
+    command = [sys.executable, "-c", script]
+    paths = subprocess.check_output(command, cwd=ROOT, env=environ, text=True).split()
+    assert paths == [f"{ROOT}/locale", f"{ROOT}/chatsite/contrib/web/locale"]
+
+
 @pytest.mark.parametrize("locale", locales())
+def test_catalogs_translate_a_string_alike(locale):
+    """Django merges the catalogs: the site's word would replace that of an extra."""
+    site = catalog(".", locale, "po")
+    assert [
+        (owner, key)
+        for owner in owners()
+        for key, row in catalog(owner, locale, "po").items()
+        if key in site and site[key].string != row.string
+    ] == []
+
+
+@pytest.mark.parametrize("locale", locales())
+@pytest.mark.parametrize("owner", owners())
 class TestCatalog:
     """`make messages` adds what is missing; it has to be translated by hand."""
 
-    def test_catalog_has_every_string_of_the_sources(self, locale, strings):
-        rows = catalog(locale, "po")
+    def test_catalog_has_every_string_of_the_sources(self, owner, locale, strings):
+        rows = catalog(owner, locale, "po")
         done = {key for key, row in rows.items() if all(texts(row.string))}
-        missing = {
-            key[1]: str(path) for key, path in strings.items() if key not in done
-        }
+        missing = {key[1]: path for key, path in strings.items() if key not in done}
         assert missing == {}
 
-    def test_catalog_has_no_other_strings(self, locale, strings):
-        assert [key for key in catalog(locale, "po") if key not in strings] == []
+    def test_catalog_has_no_other_strings(self, owner, locale, strings):
+        assert [k for k in catalog(owner, locale, "po") if k not in strings] == []
 
-    def test_catalog_has_no_fuzzy_entries(self, locale):
-        rows = catalog(locale, "po")
+    def test_catalog_has_no_fuzzy_entries(self, owner, locale):
+        rows = catalog(owner, locale, "po")
         assert [key for key, row in rows.items() if row.fuzzy] == []
 
-    def test_places_and_tags_are_those_of_the_original(self, locale):
+    def test_places_and_tags_are_those_of_the_original(self, owner, locale):
         wrong = []
-        for row in catalog(locale, "po").values():
+        for row in catalog(owner, locale, "po").values():
             # Of two forms the second one is for all numbers but one.
             wanted = shape(texts(row.id)[-1])
             wrong += [text for text in texts(row.string) if shape(text) != wanted]
         assert wrong == []
 
-    def test_compiled_catalog_is_up_to_date(self, locale):
-        written = {key: texts(row.string) for key, row in catalog(locale, "po").items()}
-        compiled = {
-            key: texts(row.string) for key, row in catalog(locale, "mo").items()
-        }
+    def test_compiled_catalog_is_up_to_date(self, owner, locale):
+        written, compiled = (
+            {k: texts(row.string) for k, row in catalog(owner, locale, kind).items()}
+            for kind in ("po", "mo")
+        )
         assert compiled == written
 
 
