@@ -1,8 +1,9 @@
-"""python -m bench.memory.everyday [tuned|kept]: of messages in ten registers, in how
-many a rule or a fact is found, and how many finds are right.
+"""python -m bench.memory.everyday [tuned|kept|unseen]: of messages in ten registers,
+in how many a rule or a fact is found, and how many finds are right.
 
 Tune on the half "tuned" alone. The half "kept" is for reports. A sentence that is
 changed by a template (SAID) is in the half of that sentence.
+The half "unseen" has later Chinese messages about rules, also for reports alone.
 """
 
 import random
@@ -16,6 +17,7 @@ from memory.engine.rules.detection import find_rules
 
 from .rule_sentences import HALVES, SEED, SENTENCES, Score, Sentence, read_sentences
 
+UNSEEN = "unseen"
 FINDERS: dict[str, Callable] = {"rules": find_rules, "facts": find_facts}
 # What is said before a sentence, and what behind it.
 SAID = {
@@ -26,6 +28,14 @@ SAID = {
     ),
     "zh": (("你好呀！", "多谢。"), ("差点忘了：", ""), ("", "热泵是什么？")),
 }
+
+
+def take_rows(name: str, half: str, language: str) -> list[Sentence]:
+    """Return a half, or the unseen messages: all are about rules and in Chinese."""
+    if half in HALVES:
+        return take_half(name, half, language)
+    rows = read_sentences(SENTENCES.with_name("unseen_rules.txt"))
+    return [each for each in rows if (name, language) == ("rules", each.language)]
 
 
 def take_half(name: str, half: str, language: str) -> list[Sentence]:
@@ -76,10 +86,11 @@ def score(name: str, sentences: Sequence[Sentence]) -> Score:
 
 def main() -> None:
     for name in FINDERS:
-        for half in sys.argv[1:] or HALVES:
+        for half in sys.argv[1:] or (*HALVES, UNSEEN):
             for language in ("en", "zh"):
-                rows = take_half(name, half, language)
-                for kind, some in (("said", rows), ("changed", [*change(rows)])):
+                rows = take_rows(name, half, language)
+                kinds = {"said": rows, "changed": [*change(rows)]} if rows else {}
+                for kind, some in kinds.items():
                     got = score(name, some)
                     print(
                         f"{name} {half:5} {language} {kind:7}  recall "

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from bench.memory.everyday import FINDERS, change, score, take_half
+from bench.memory.everyday import FINDERS, UNSEEN, change, score, take_half, take_rows
 from bench.memory.rule_sentences import HALVES
 
 
@@ -26,3 +26,11 @@ def test_rules_and_facts_are_found_in_everyday_words(name, language):
     assert said.recall >= 0.9
     assert changed.recall >= 0.85
     assert min(said.precision, changed.precision) >= 0.95
+
+
+def test_rules_are_found_in_chinese_that_no_pattern_was_tuned_on():
+    rows = take_rows("rules", UNSEEN, "zh")
+    assert Counter(bool(each.rule) for each in rows) == {True: 60, False: 60}
+    found = score("rules", rows)
+    assert found.recall >= 0.75
+    assert found.precision >= 0.93

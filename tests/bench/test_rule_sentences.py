@@ -42,6 +42,14 @@ def test_text_for_other_readers_has_no_rule():
         "Don't worry, we always find a way.",
         "别走，咱们再聊会儿。",
         "我以后再也不加班了。",
+        "我从来不吃早饭。",
+        "班主任说以后手机一律上交。",
+        "按规定，所有发票都要盖章。",
+        "从那以后，小狐狸每天都在井边等。",
+        "教练让我每次训练前都热身。",
+        "帮我拟一条通知：本周起一律戴工牌。",
+        "你每次都答得很好。",
+        "我决定以后都用公制记体重。",
     ]
     messages = [
         RecordedMessage(id=str(n), role="user", content=text)

@@ -10,6 +10,9 @@ from .english import ENGLISH
 from .grammar import HAN, Grammar
 
 GRAMMARS = (ENGLISH, CHINESE)
+# Characters after the beginning of a wish that may show that it is reported: 教 begins
+# one, 教练让我 does not.
+AHEAD = 4
 # The words that may come before a lasting term, where the wish follows it.
 MARKS = ",，:：;；—"
 LEAD = re.compile(r"\s*(?:\S+\s+){0,3}\S{0,12}")
@@ -26,6 +29,11 @@ def is_reported(sentence: str, end: int) -> bool:
     return any(each.reported.search(sentence, 0, end) for each in _choose(sentence))
 
 
+def is_for_one_reply(sentence: str) -> bool:
+    """Return whether a Chinese sentence is about a single text or answer."""
+    return bool(HAN.search(sentence) and CHINESE.once.search(sentence))
+
+
 def _choose(sentence: str) -> tuple[Grammar, ...]:
     return GRAMMARS if HAN.search(sentence) else GRAMMARS[:1]
 
@@ -38,7 +46,7 @@ def _find_wish_in(grammar: Grammar, sentence: str, is_question: bool) -> int | N
         begins = _find_lasting(
             grammar, sentence, grammar.bans, grammar.manner
         ) or _find_lasting(grammar, sentence, grammar.acts, grammar.style)
-    if begins and not grammar.reported.search(sentence, 0, begins.end()):
+    if begins and not grammar.reported.search(sentence, 0, begins.end() + AHEAD):
         return begins.start()
     return None
 
