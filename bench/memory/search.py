@@ -18,10 +18,13 @@ from memory.evaluation.replay import RECALLED, RecordedConversation
 
 from .conversations import load
 from .days import make_days
+from .fact_lists import make_list
 
 SETS: dict[str, Callable[[], list[RecordedConversation]]] = {
     "days-seen": partial(make_days, "seen"),
     "days-unseen": partial(make_days, "unseen"),
+    "facts-seen": partial(make_list, "seen"),
+    "facts-unseen": partial(make_list, "unseen"),
 }
 
 

@@ -5,6 +5,7 @@ from statistics import fmean
 import pytest
 
 from bench.memory.days import make_days
+from bench.memory.fact_lists import make_list
 from bench.memory.figures import Figures, Results
 from bench.memory.search import score
 from bench.memory.table import renew_rows, write_row
@@ -47,3 +48,8 @@ def test_rows_of_one_contestant_are_renewed_in_their_set():
     renewed = renew_rows(page, Results([figures], {"b": 1}, {}))
     assert renewed.startswith(page.partition("**b**")[0])
     assert renewed.splitlines()[-1] == write_row(figures, "b")
+
+
+def test_facts_of_a_list_are_found_as_well_as_by_plain_bm25():
+    ours, plain = map(fmean, zip(*score(make_list("seen")[0]), strict=True))
+    assert ours >= plain

@@ -26,6 +26,10 @@ B = 0.6
 TEXT_WEIGHT, NEIGHBOUR_WEIGHT, DATE_WEIGHT = 1.0, 0.3, 0.5
 # The words of a question count more in the other side's next message.
 ANSWER_WEIGHT = 0.5
+# Where fewer messages than this share ask, neighbours are of other subjects, and their
+# words count less: hardly at all where none asks. A file has one speaker and no
+# questions, but its passages belong together.
+ASKING_SHARE = 0.1
 # A passage that asks states less. It has this term beside its words.
 ASKS, ASKING_WEIGHT = "?", 0.9
 QUESTION_MARK = re.compile(r"[?？]")
@@ -195,6 +199,7 @@ class Index:
 
     def find_hits(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
         scores: dict[int, float] = defaultdict(float)
+        self._around.weight = NEIGHBOUR_WEIGHT * self._relate_neighbours()
         most = 0.0
         for term in query.terms:
             frequencies = self._find(term)
@@ -221,6 +226,15 @@ class Index:
             number = self._passages[passage][1]
             hits.append(Hit(document.seq, weighed, score / most, number))
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
+
+    def _relate_neighbours(self) -> float:
+        """Return how much neighbours have to do with each other, from 0 to 1."""
+        if len(self._said) < 2:
+            return 1.0
+        asking = self._text.postings.get(ASKS, ())
+        messages = {self._passages[passage][0] for passage in asking}
+        # One more of each: few messages say little about a conversation.
+        return min(1.0, (1 + len(messages)) / (1 + ASKING_SHARE * len(self.documents)))
 
     def weigh_speakers(self, query: Query) -> dict[str, float]:
         """Return the weight of each speaker's messages.

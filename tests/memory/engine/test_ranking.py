@@ -252,3 +252,14 @@ def test_answer_borrows_more_than_other_messages():
     told = find("It is the zeppelin.", "A blue one.")
     assert asked[3] > told[3]
     assert asked[2] < told[2]
+
+
+def test_neighbours_lend_less_where_nobody_asks():
+    lent = [
+        Index(documents(talk), Corpus(len(talk))).find_hits(read_query("vet"))[1].score
+        for talk in (
+            [("Ann", "The vet is kind."), *[("Ben", said), ("Ann", "Fine.")] * 20]
+            for said in ("Anything else?", "Noted.")
+        )
+    ]
+    assert lent[0] > 2 * lent[1] > 0
