@@ -4,8 +4,10 @@ Both verifiers say the same, also of changed files.
 """
 
 import base64
+import hashlib
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -104,6 +106,25 @@ def test_verifiers_agree(reader, folder):
     assert {one for one, other in named if one != other} == set()
 
 
+def test_verifiers_agree_on_proofs(reader, folder):
+    data, other = (folder / "evidence.json").read_bytes(), "ab" * 32
+    leaf = hashlib.sha256(b"\0" + hashlib.sha256(data).digest()).digest()
+    root = hashlib.sha256(b"\1" + bytes.fromhex(other) + leaf).hexdigest()
+    right = {"day": "2026-11-28", "root": root, "path": [["left", other]]}
+    keys = (folder / "windowpane-keys.json").read_bytes()
+    choose_files(reader, folder)
+    status = reader.get_by_role("status")
+    paths = right["path"], [["right", other]], []
+    for number, path in enumerate(paths):
+        proof = json.dumps(right | {"path": path}).encode()
+        saved = folder / f"proof-{number}.json"
+        saved.write_bytes(proof)
+        reader.get_by_label("Proof of its day").set_input_files(saved)
+        is_right, text = verify.verify(data, keys, proof)
+        assert is_right == (number == 0)
+        expect(status).to_contain_text(text)
+
+
 def test_archive_has_all_that_a_reader_needs(folder):
     names = ["evidence.json", "verify.html", "verify.py", "windowpane-keys.json"]
     assert sorted(path.name for path in folder.iterdir()) == names
@@ -152,6 +173,23 @@ def test_stranger_verifies_a_reply_in_the_browser(link, stranger):
     stranger.get_by_role("button", name="Verify").click()
     expect(said).to_contain_text("1 of 1 messages accounted for: 1 sent.")
     is_clean(stranger)
+
+
+@pytest.mark.parametrize("late", ["moment/", "evidence.json"])
+def test_answer_stays_when_the_replay_starts_late(link, stranger, late):
+    held = []
+    stranger.route(re.compile(re.escape(late)), lambda route: held.append(route))
+    stranger.goto(link)
+    stranger.get_by_role("button", name="Verify").click()
+    said = stranger.locator("#verification")
+    if late == "moment/":
+        expect(said).to_contain_text("In order: signed by http")
+    else:
+        expect(stranger.locator("#replayed .message")).to_have_count(4)
+    for route in held:
+        route.continue_()
+    expect(stranger.locator("#replayed .message")).to_have_count(4)
+    expect(said).to_contain_text("3 of 3 messages accounted for: 3 sent.")
 
 
 def test_stranger_is_told_what_was_changed(link, stranger):

@@ -1,5 +1,8 @@
 // Fetches the file of a shared reply and checks it in this browser, with the code of
 // verify.html. Nothing is sent.
+// By file, because the pane can be redrawn meanwhile, as it is when the replay starts.
+const answers = new Map();
+
 async function checkFile({ module, file, keys }) {
   const { verify } = await import(module);
   const answer = await fetch(file);
@@ -7,19 +10,28 @@ async function checkFile({ module, file, keys }) {
   return verify(await answer.arrayBuffer(), new TextEncoder().encode(keys));
 }
 
+function showAnswer() {
+  const button = document.querySelector("[data-verify]");
+  const answer = answers.get(button?.dataset.file);
+  if (!answer) return;
+  const said = document.getElementById("verification");
+  const { isRight, text, error } = answer;
+  said.className = isRight ? "ok" : "bad";
+  said.textContent = error ? `${said.dataset.failed} (${error})` : `${isRight ? said.dataset.right : said.dataset.wrong} ${text}.`;
+}
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-verify]");
   if (!button) return;
-  const said = document.getElementById("verification");
   button.disabled = true;
   try {
     if (!window.isSecureContext) throw new Error("no HTTPS");
     const [isRight, text] = await checkFile(button.dataset);
-    said.className = isRight ? "ok" : "bad";
-    said.textContent = `${isRight ? said.dataset.right : said.dataset.wrong} ${text}.`;
+    answers.set(button.dataset.file, { isRight, text });
   } catch (error) {
-    said.className = "bad";
-    said.textContent = `${said.dataset.failed} (${error.message})`;
+    answers.set(button.dataset.file, { error: error.message });
   }
   button.disabled = false;
+  showAnswer();
 });
+document.addEventListener("htmx:afterSettle", showAnswer);
