@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.urls import reverse
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
@@ -20,6 +21,7 @@ from memory.models import Conversation, ModelCall
 from .span_export import export_span
 
 Attributes = dict[str, str | int]
+HAS_SUMMARIES = Q(refs__summaries__0__isnull=False)
 # Columns of a request, and of what it belongs to.
 READ = (
     *("purpose", "model", "provider", "sha256", "tokens_estimated", "tokens_input"),
@@ -41,7 +43,8 @@ def note_step(sender: object, signal: object, **step: Any) -> None:
 def _export_call(pk: int, work: int | None) -> None:
     rows = ModelCall.objects.select_related("conversation", "message")
     # What has words is not even read.
-    call = rows.only(*READ).filter(pk=pk).first()
+    rows = rows.only(*READ).annotate(is_compacted=HAS_SUMMARIES)
+    call = rows.filter(pk=pk).first()
     if call is None:
         return
     export_span(
@@ -66,6 +69,8 @@ def _describe_model_call(call: ModelCall) -> Attributes:
         "gen_ai.usage.input_tokens": call.tokens_input,
         "gen_ai.usage.output_tokens": call.tokens_output,
         "gen_ai.usage.cache_read.input_tokens": call.tokens_cached,
+        # The conventions have no False: it would say that the provider did not compact.
+        "gen_ai.conversation.compacted": call.is_compacted or None,
         "error.type": call.error or None,
         "windowpane.request.purpose": call.purpose,
         "windowpane.request.sha256": call.sha256,

@@ -19,6 +19,7 @@ from tests.chatsite.contrib.endpoint.asgi_client import send
 from tests.chatsite.sockets import Chat
 from tests.fakes import own_tools
 from tests.fakes.calling import calling
+from tests.memory.scenes import summarise
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "canarybird"
@@ -128,6 +129,19 @@ def test_a_request_of_a_client_has_a_span(alice, settings, upstream, exported):
     call = ModelCall.objects.get()
     assert span.attributes["windowpane.request.sha256"] == call.sha256
     assert CANARY not in span.to_json()
+
+
+async def test_a_request_with_summaries_is_compacted(
+    conversation, session, upstream, exported
+):
+    upstream.script("ok", "ok")
+    async with Chat(conversation, session) as chat:
+        await chat.say("One")
+        await sync_to_async(summarise)(conversation, 1, 2)
+        await chat.say("Two")
+    before, after = [dict(each.attributes) for each in exported()][-2:]
+    assert "gen_ai.conversation.compacted" not in before
+    assert after["gen_ai.conversation.compacted"] is True
 
 
 async def test_a_failure_is_an_error_and_a_temporary_one_has_no_address(
