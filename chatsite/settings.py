@@ -533,6 +533,8 @@ WEB_PAGE_TOKENS = env.int("WEB_PAGE_TOKENS", default=4_000, least=200)
 WEB_CALLS_PER_HOUR = env.int("WEB_CALLS_PER_HOUR", default=120)
 # Downloads of evidence by one user in a minute, in each process.
 EVIDENCE_PER_MINUTE = env.int("EVIDENCE_PER_MINUTE", default=60)
+# The file of the daily roots of signed files; without it none is recorded.
+EVIDENCE_ROOT_FILE = env.str("EVIDENCE_ROOT_FILE")
 # Bytes of the files in one result that are kept for people.
 TOOL_FILE_BYTES = env.int("TOOL_FILE_BYTES", default=5_000_000, least=0)
 # What new conversations do with facts about their users, who can choose otherwise.

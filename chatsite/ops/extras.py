@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 # imported while they are off.
 TABLES = {
     "endpoint": ("endpoint_apikey", "endpoint_clientconversation"),
-    "evidence": ("evidence_signingkey",),
+    "evidence": ("evidence_signingkey", "evidence_signedfile"),
     "lab": (
         "examples_example",
         "trials_trial",

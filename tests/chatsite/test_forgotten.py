@@ -248,6 +248,7 @@ APART = {
     "accounts_namekey": "digests of a name, which go with the account",
     "budgets_budget": "numbers",
     "evidence_signingkey": "the site's keys",
+    "evidence_signedfile": "hashes of signed files, which no text leads to",
     "budgets_monthlyuse": "numbers, and the names of models",
     "memory_agentthread": "threads of agents outside of the site",
     "memory_upload": "files that were not sent",

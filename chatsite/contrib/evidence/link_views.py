@@ -13,7 +13,7 @@ from chatsite.features.sharing.views import shared_view
 from chatsite.pages.views import read_number
 from chatsite.proxies import client_address
 
-from . import signing_keys, views
+from . import signing_keys, transparency, views
 from .link_evidence import FIELD, collect_shared_file
 
 
@@ -36,6 +36,7 @@ def download_shared_file(request: HttpRequest, share: Share) -> HttpResponse:
         data = signing_keys.sign_file(file, signing_keys.name_site(request))
     except signing_keys.NoKeyError:
         return HttpResponse(_("The site cannot sign now."), status=409)
+    transparency.record_file(data, reader)
     return HttpResponse(data, content_type="application/json")
 
 

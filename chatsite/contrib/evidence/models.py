@@ -23,3 +23,21 @@ class SigningKey(models.Model):
 
     def __str__(self) -> str:
         return self.kid
+
+
+class SignedFile(models.Model):
+    """The hash of a file that was signed, for the root of its day.
+
+    It says nothing of the file: the signature in it cannot be guessed. So it may stay
+    when a conversation or a user is erased, and older proofs stay valid.
+    """
+
+    sha256 = models.CharField(max_length=64, unique=True)
+    # In UTC.
+    day = models.DateField(db_index=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.sha256

@@ -1,7 +1,7 @@
 """The addresses of evidence, and of the site's public keys."""
 
 from django.apps import apps
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from . import views
 
@@ -13,6 +13,11 @@ conversation = [
 urlpatterns = [
     path("c/<uuid:uuid>/", include(conversation)),
     path(".well-known/windowpane-keys.json", views.show_keys, name="evidence-keys"),
+    re_path(
+        r"^\.well-known/windowpane-proof/(?P<sha256>[0-9a-f]{64})\.json$",
+        views.show_proof,
+        name="evidence-proof",
+    ),
 ]
 
 if apps.is_installed("chatsite.features.sharing"):

@@ -1,4 +1,4 @@
-"""Check a file of evidence without its site: `python verify.py FILE KEYS`."""
+"""Check a file of evidence without its site: `python verify.py FILE KEYS [PROOF]`."""
 
 import base64
 import hashlib
@@ -8,14 +8,11 @@ import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from html import escape
-from typing import Any
 
-OWN, SKEW = "windowpane", timedelta(minutes=5)
+OWN, BROKEN = "windowpane", "it has no signature that fits its hashes"
 P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
-DUMP = json.JSONEncoder(ensure_ascii=False).encode
-D = -121665 * pow(121666, -1, P) % P
+D, DUMP = -121665 * pow(121666, -1, P) % P, json.JSONEncoder(ensure_ascii=False).encode
 BASE = 15112221349535400772501151409588531511454012693041857206046113283949847762202
-BROKEN = "it has no signature that fits its hashes"
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
@@ -24,12 +21,10 @@ def check(is_right: object, text: str) -> None:
         raise ValueError(text)
 
 
-def canonical(value: Any) -> str:
-    """Return the value as RFC 8785 writes it; numbers have to be whole."""
-    if value is None or isinstance(value, (str, bool)):
+def canonical(value: object) -> str:  # as RFC 8785 writes it
+    is_whole = isinstance(value, int) and abs(value) < 2**53
+    if value is None or isinstance(value, str) or is_whole:
         return DUMP(value)
-    if isinstance(value, int) and abs(value) < 2**53:
-        return str(value)
     if isinstance(value, dict):
         names = sorted(value, key=lambda name: name.encode("utf-16-be"))
         pairs = (f"{canonical(name)}:{canonical(value[name])}" for name in names)
@@ -42,7 +37,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def digest_parts(file: Any) -> dict[str, str]:
+def digest_parts(file: dict) -> dict[str, str]:
     parts = {}
     for name, value in file.items():
         found = enumerate(value, 1) if isinstance(value, list) else [("", value)]
@@ -51,36 +46,34 @@ def digest_parts(file: Any) -> dict[str, str]:
     return parts
 
 
-def check_signed(key: bytes, value: bytes, data: bytes) -> None:
-    """Check an Ed25519 signature (RFC 8032); without `cryptography`, slowly."""
+def check_signed(key: bytes, value: bytes, data: bytes) -> None:  # Ed25519, RFC 8032
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        number, factor = (int.from_bytes(b, "little") for b in (key, value[32:]))
-        hashed, y = hashlib.sha512(value[:32] + key + data).digest(), number % 2**255
-        square = (y * y - 1) * pow(D * y * y + 1, -1, P)
+        read = (key, value[32:], hashlib.sha512(value[:32] + key + data).digest())
+        number, factor, hashed = (int.from_bytes(each, "little") for each in read)
+        square = ((y := number % 2**255) ** 2 - 1) * pow(D * y * y + 1, -1, P)
         x = pow(square, (P + 3) // 8, P)
         x = x if (x * x - square) % P == 0 else x * pow(2, (P - 1) // 4, P) % P
-        point = (x if x % 2 != number >> 255 else P - x, y)
-        point = multiply_point(int.from_bytes(hashed, "little") % L, point)
+        point = multiply_point(hashed % L, (x if x % 2 != number >> 255 else P - x, y))
         x, y = add_points(point, multiply_point(factor, (BASE, 4 * pow(5, -1, P) % P)))
         found = (y | x % 2 << 255).to_bytes(32, "little")
         return check(factor < L and found == value[:32], BROKEN)
     return ed25519.Ed25519PublicKey.from_public_bytes(key).verify(value, data)
 
 
-def add_points(p: Any, q: Any) -> Any:
+def add_points(p: tuple, q: tuple) -> tuple:
     t = D * p[0] * p[1] * q[0] * q[1]
     x, y = p[0] * q[1] + p[1] * q[0], p[1] * q[1] + p[0] * q[0]
     return x * pow(1 + t, -1, P) % P, y * pow(1 - t, -1, P) % P
 
 
-def multiply_point(number: int, point: Any) -> Any:
+def multiply_point(number: int, point: tuple) -> tuple:
     half = multiply_point(number >> 1, add_points(point, point)) if number else (0, 1)
     return add_points(half, point) if number % 2 else half
 
 
-def check_signature(file: Any, keys: Any) -> str:
+def check_signature(file: dict, keys: dict) -> str:
     own = file.pop("windowpane_signature", {})
     site, ours, day, value = own["site"], keys["site"], own["signed_at"], own["value"]
     key = {each["kid"]: each for each in keys["keys"]}.get(own["kid"])
@@ -93,19 +86,18 @@ def check_signature(file: Any, keys: Any) -> str:
     check(digest(canonical(file)) == own["sha256"], f"changed: {', '.join(wrong[:9])}")
     times = (day, key["created_at"], key["retired_at"] or "9999-01-01T00:00:00Z")
     at, made, ended = map(datetime.fromisoformat, times)
-    check(made - SKEW < at, f"it says {day}, before its key was made")
-    check(at - SKEW < ended, f"it says {day}, after its key was retired")
+    check(made - timedelta(0, 300) < at, f"it says {day}, before its key was made")
+    check(at - timedelta(0, 300) < ended, f"it says {day}, after its key was retired")
     check(at - timedelta(1) < datetime.now(UTC), f"it says {day}, which is to come")
     note = f" (its key was retired on {times[2][:10]})" if key["retired_at"] else ""
     return f"signed by {site} on {day[:10]} at {day[11:16]} UTC{note}"
 
 
-def check_request(file: Any) -> str:
-    own, said = file[OWN], []
-    request, images = own["request"], own["images"]
+def check_request(file: dict) -> str:
+    own, request, said = file[OWN], file[OWN]["request"], []
     if request["missing"]:
         return f"the request is not rebuilt: {request['missing']}"
-    body = "".join(images.get(piece, piece) for piece in request["body"])
+    body = "".join(own["images"].get(piece, piece) for piece in request["body"])
     check(digest(body) == request["sha256"], "the request has another hash")
     json.loads(body, object_hook=lambda each: said.extend(map(str, each.values())))
     all_said, whole = "\n".join(said), [d for d in file["dialog"] if d[OWN]["is_whole"]]
@@ -116,7 +108,7 @@ def check_request(file: Any) -> str:
     return "the request rebuilds to its hash"
 
 
-def count_messages(file: Any) -> str:
+def count_messages(file: dict) -> str:
     rows, total = [each[OWN] for each in file["dialog"]], file[OWN]["messages"]
     found = Counter(row["place"] for row in rows if row["place"] != "reply")
     read = {(s[OWN]["version"], n) for s in file["analysis"] for n in s["dialog"]}
@@ -133,18 +125,26 @@ def count_messages(file: Any) -> str:
     return f"{total} of {total} messages accounted for: {said}"
 
 
-def verify(data: bytes, keys: bytes) -> tuple[bool, str]:
-    """Return whether a file is in order, and a sentence about it."""
+def check_proof(data: bytes, proof: dict) -> str:  # a Merkle tree as in RFC 6962
+    root = hashlib.sha256(b"\0" + hashlib.sha256(data).digest()).digest()
+    for side, other in proof.get("path", ()):
+        pair = (bytes.fromhex(other), root)[:: 1 if side == "left" else -1]
+        root = hashlib.sha256(b"\1" + b"".join(pair)).digest()
+    check(root.hex() == proof.get("root"), "the proof does not lead to its root")
+    return f"in the root of {proof['day']}, {proof['root']}"
+
+
+def verify(data: bytes, keys: bytes, *more: bytes) -> tuple[bool, str]:
     try:
         file = json.loads(data.decode())
         check(canonical(file).encode() == data, "it is not in its canonical form")
-        signed = check_signature(file, json.loads(keys))
-        return True, "; ".join([signed, check_request(file), count_messages(file)])
+        said = [check_signature(file, json.loads(keys)), check_request(file)]
+        said += count_messages(file), *(check_proof(data, json.loads(p)) for p in more)
+        return True, "; ".join(said)
     except Exception as error:  # noqa: BLE001
         return False, str(error) if isinstance(error, ValueError) else BROKEN
 
 
 if __name__ == "__main__":
-    outcome = verify(*(pathlib.Path(name).read_bytes() for name in sys.argv[1:3]))
-    sys.stdout.write(f"{outcome[1]}\n")
-    sys.exit(not outcome[0])
+    outcome = verify(*(pathlib.Path(name).read_bytes() for name in sys.argv[1:4]))
+    sys.exit(not (sys.stdout.write(f"{outcome[1]}\n") and outcome[0]))

@@ -18,12 +18,13 @@ from django.views.decorators.http import require_safe
 from chatsite.accounts.access import private_page
 from chatsite.ops.pace import Pace
 from chatsite.pages.views import read_number, respond_with_file
+from chatsite.proxies import client_address
 from chatsite.review import access_log
 from chatsite.review.rights import rights_of
 from memory import transcript
 from memory.models import Conversation, ModelCall
 
-from . import contents, signing_keys
+from . import contents, signing_keys, transparency
 
 ACTION = "prove"  # in the access log
 FOLDER = Path(__file__).parent
@@ -59,6 +60,7 @@ def evidence_view(view: View) -> Callable[..., HttpResponse]:
         except signing_keys.NoKeyError:
             text = _("The site has no key to sign with: manage.py signing_key rotate")
             return HttpResponse(text, status=409)
+        transparency.record_file(data, request.user.pk)
         return view(request, conversation, data)
 
     return private_page("GET")(made)
@@ -113,3 +115,14 @@ def show_keys(request: HttpRequest) -> HttpResponse:
     # Verifiers of other sites may read it too.
     answer["Access-Control-Allow-Origin"] = "*"
     return answer
+
+
+@require_safe
+def show_proof(request: HttpRequest, sha256: str) -> HttpResponse:
+    """Return the proof that a signed file is in the root of its day."""
+    if pace.count_request(client_address(request), settings.EVIDENCE_PER_MINUTE):
+        return HttpResponse(status=429, headers={"Retry-After": "60"})
+    proof = transparency.prove_inclusion(sha256)
+    if proof is None or not settings.EVIDENCE_ROOT_FILE:
+        raise Http404
+    return JsonResponse(proof)

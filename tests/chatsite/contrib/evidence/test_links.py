@@ -163,7 +163,7 @@ class TestAccess:
         answer = Client().get("/.well-known/windowpane-verify.js")
         assert answer["Content-Type"] == "text/javascript"
         code = answer.content.decode()
-        assert "async function verify(data, keys)" in code
+        assert "async function verify(data, keys, proof)" in code
         assert code.endswith("export { verify };\n")
         assert "document." not in code
 
