@@ -15,7 +15,7 @@ from .hints import Hints
 from .history import GENESIS, History, Message
 from .known import Known, PathMessage, Place
 from .search import Reach, find_reach
-from .similarity import share_little
+from .similarity import compare_texts, share_little
 
 # LOOKED_BACK: messages before a branch that are searched for a served reply.
 # KEPT_BACK: messages of a changed history, before the new ones, whose chains are kept.
@@ -133,7 +133,8 @@ class Deciding:
     def decide_changed(self, reach: Reach) -> Decision:
         """Decide for a chain that ends inside a conversation, or is unknown."""
         is_edit = not _has_reply(self.messages[reach.length :])
-        if fits := find_fits(self.messages, reach, self.client, self.known):
+        found = find_fits(self.messages, reach, self.client, self.known)
+        if fits := [fit for fit in found if not self.is_edited(fit, reach)]:
             whole = [fit for fit in fits if fit.is_whole]
             if whole or not is_edit:
                 return self.choose_fit(whole or fits)
@@ -142,6 +143,21 @@ class Deciding:
         if self.hints.is_compacted and self.client.is_trusted and self.client.tip:
             return self.go_on_compacted(self.client.tip)
         return self.begin_new("unknown")
+
+    def is_edited(self, fit: Fit, reach: Reach) -> bool:
+        """Return whether a branch has the last question, which this fit has otherwise.
+
+        Then the user edited that question, and the history goes on in the branch.
+        """
+        chained = {each.conversation for each in reach.places}
+        families = {each.family for each in reach.places}
+        if fit.place.conversation in chained or fit.place.family not in families:
+            return False
+        asked = range(reach.length - 1, -1, -1)
+        last = next((at for at in asked if is_question(self.messages[at])), -1)
+        texts = fit.asked.texts.get(last)
+        likeness = compare_texts(*texts) if texts else None
+        return bool(texts) and not (likeness and likeness.is_contained)
 
     def branch_off(self, reach: Reach, why: str) -> Decision:
         """Branch off after a served reply, or begin a new conversation.

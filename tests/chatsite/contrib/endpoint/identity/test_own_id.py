@@ -74,6 +74,24 @@ def test_an_edit_goes_on_no_copy_that_lacks_the_last_messages(ask):
     assert (answer.lineage, answer.parent) == ("branch", "c0")
 
 
+def test_an_edited_question_of_a_branch_is_not_the_first_one_reworded(ask):
+    """The id is that of the first question's conversation, and a copy of the branch has
+    taken its end."""
+    begun = [user("Hello"), reply(LONG)]
+    ask("one", begun[1], begun[0])
+    calls = [LIST, FILES, READ]
+    for text, name in (("which tests are slow", "one"), ("who wrote it", "other")):
+        told = [*begun, look(text)]
+        ask(name, LIST, *told)
+        branch = ask(name, READ, *told, LIST, FILES)
+    told += calls
+    assert branch.conversation == "c1"
+    assert ask("other", TEST, *told, README).conversation == "c1"
+    other = Said("tool", results=((READ.calls[0].id, "README Another page of it."),))
+    answer = ask("one", reply("OK."), *told, other)
+    assert (answer.lineage, answer.parent) == ("branch", "c1")
+
+
 def find(question, joint=" "):
     """Return the text with other pages that were found for it."""
     pages = joint.join(
