@@ -96,7 +96,7 @@
   // A click into a text that one can write: desk.js may not be there yet.
   function writeIn(target) {
     const part = target.closest(".editable");
-    const isText = target.closest(".summary-text, pre") && !target.closest("a, .writing") && getSelection().isCollapsed;
+    const isText = target.closest(".summary-text, pre, q") && !target.closest("a, .writing") && getSelection().isCollapsed;
     if (part && (isText || target.closest("[data-write]"))) import(context.dataset.desk).then(({ write }) => write(part), notices.failToLoad);
   }
 

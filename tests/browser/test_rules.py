@@ -1,4 +1,4 @@
-"""A rule in the user's hands: kept with one tap, replaced, removed, restored."""
+"""A rule in the user's hands: kept with one tap, edited in place, removed, restored."""
 
 import pytest
 from playwright.sync_api import expect
@@ -36,7 +36,7 @@ def test_fact_is_asked_for_as_a_fact(chat):
     expect(chat.message(1)).to_contain_text("Remembered in this conversation:")
 
 
-def test_a_rule_is_kept_with_one_tap_replaced_and_removed(stated):
+def test_a_rule_is_kept_with_one_tap_edited_and_removed(stated):
     expect(offer(stated)).to_contain_text("Keep this as a rule?")
     expect(rules(stated)).to_have_count(0)
     offer(stated).get_by_role("button", name="Yes").click()
@@ -47,12 +47,22 @@ def test_a_rule_is_kept_with_one_tap_replaced_and_removed(stated):
     expect(day).to_have_text(day.get_attribute("datetime"))
     expect(offer(stated)).to_have_count(0)
 
-    rules(stated).get_by_role("button", name="Replace the rule").click()
-    dialog = stated.page.locator("#dialog")
-    dialog.locator("textarea").fill("Name two sources.")
-    dialog.get_by_role("button", name="Replace").click()
+    rules(stated).locator("q").click()
+    box = rules(stated).locator(".in-place textarea")
+    expect(box).to_be_focused()
+    expect(rules(stated).locator("q")).to_be_hidden()
+    box.fill("Name two sources.")
+    box.press("Control+Enter")
     expect(rules(stated).locator("q")).to_have_text("Name two sources.")
-    expect(dialog).to_be_hidden()
+    expect(box).to_have_count(0)
+    # One sees at once that the next request is another, and can take it back.
+    expect(stated.right.locator("#desk")).to_contain_text("1 change")
+    stated.page.locator("#notice").get_by_text("Undo").click()
+    expect(rules(stated).locator("q")).to_have_text(WORDS)
+    rules(stated).get_by_role("button", name="Edit the rule").click()
+    box.fill("Name two sources.")
+    rules(stated).get_by_role("button", name="Save").click()
+    expect(rules(stated).locator("q")).to_have_text("Name two sources.")
 
     rules(stated).get_by_role("button", name="Remove the rule").click()
     expect(rules(stated)).to_have_count(0)

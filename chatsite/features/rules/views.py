@@ -55,9 +55,13 @@ def reword_rule(
     request: HttpRequest, conversation: Conversation, *, pk: int, **kwargs: str
 ) -> Notice:
     text = request.POST.get("text", "")
+    rules = with_rule_words(conversation.rules).filter(pk=pk)
+    before = rules.values_list("words", flat=True).first()
     room = _find_rule_room(conversation)
     confirm_rule(conversation, pk, room=room, text=text)
-    return Notice(_("Rule saved. The model reads it from the next message on."))
+    said = _("Rule saved. The model reads it from the next message on.")
+    undo = address_of(conversation, "rule-reword", pk=pk)
+    return Notice(said, undo, {"text": before})
 
 
 def _find_rule_room(conversation: Conversation) -> int:

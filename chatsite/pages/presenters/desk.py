@@ -24,6 +24,7 @@ CHANGING = (
     *(Action.PIN, Action.UNPIN, Action.LEAVE_OUT, Action.BRING_BACK),
     *(Action.REWRITE, Action.RESTORE, Action.REINSTATE, Action.REBUILD),
     *(Action.ACCEPT, Action.SYSTEM_PROMPT, Action.POLICY, Action.MODEL, Action.TOOLS),
+    "reword",  # of a rule, whose new words are sent whatever its state was
 )
 
 

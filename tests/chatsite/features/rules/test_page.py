@@ -82,14 +82,18 @@ def test_every_action_can_be_undone(client, chat):
         assert memory_url("rule", chat, pk=rule.pk, name=undo) in notice
 
 
-def test_a_rule_is_replaced_in_the_dialog(client, chat):
+def test_a_rule_is_edited_in_place_and_undone(client, chat):
     act(client, chat, "keep")
-    dialog = client.get(memory_url("rule-edit", chat, pk=chat.rules.get().pk))
-    assert SHOWN in dialog.content.decode()
-    act(client, chat, "reword", text="Answer in prose.")
+    form = client.get(memory_url("rule-edit", chat, pk=chat.rules.get().pk))
+    assert SHOWN in form.content.decode()
+    notice = act(client, chat, "reword", text="Answer in prose.")
+    assert memory_url("rule-reword", chat, pk=chat.rules.get().pk) in notice
+    assert f'name="text" value="{SHOWN}"' in notice
     shown = pane(client, chat)
     assert "Answer in prose.</q>" in shown
     assert f"{SHOWN}</q>" not in shown
+    act(client, chat, "reword", text=WORDS)
+    assert f"{SHOWN}</q>" in pane(client, chat)
 
 
 def test_rule_without_room_is_refused_with_a_sentence(client, alice, settings):
