@@ -202,7 +202,7 @@
   document.getElementById("editing-cancel").addEventListener("click", endEdit);
   document.addEventListener("click", ({ target }) => {
     if (outbox.isBusy) return;
-    const button = target.closest("[data-edit]");
+    const button = target.closest("#turns [data-edit]");
     const starter = target.closest("[data-starter]");
     if (button) beginEdit(Number(button.dataset.edit));
     if (starter) outbox.put(starter.value, null, []);

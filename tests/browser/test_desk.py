@@ -69,6 +69,8 @@ def test_instructions_are_written_where_they_stand(talk):
     part(page, "system").locator("pre").first.click()
     box = right.locator(".in-place textarea")
     expect(box).to_be_focused()
+    expect(page.locator("#text")).to_have_value("")
+    expect(page.locator("#editing")).to_be_hidden()
     box.fill("Answer like a pirate.")
     # What is being written is not lost when the pane is drawn again.
     part(page, "window").locator("> .switch").click()

@@ -50,6 +50,7 @@ def test_a_rule_is_kept_with_one_tap_edited_and_removed(stated):
     rules(stated).locator("q").click()
     box = rules(stated).locator(".in-place textarea")
     expect(box).to_be_focused()
+    expect(stated.page.locator("#text")).to_have_value("")
     expect(rules(stated).locator("q")).to_be_hidden()
     box.fill("Name two sources.")
     box.press("Control+Enter")
