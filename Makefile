@@ -1,7 +1,8 @@
-.PHONY: setup run test test-all test-weekly test-fast test-newest test-oldest test-google lint docs bench soak screenshots messages lock sbom
+.PHONY: setup run test test-all test-weekly test-fast test-newest test-oldest test-google local lint docs bench soak screenshots messages lock sbom
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
+local: setup  ; scripts/local.sh
 test:         ; scripts/test.sh first
 test-all: test
 	scripts/test.sh rest

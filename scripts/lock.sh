@@ -23,5 +23,8 @@ for name in oldest google site signin saml mcp tracing models; do
     write "requirements/$name"
 done
 
+# Two packages without what they bring; see scripts/local.sh.
+write requirements/local --no-deps "$@"
+
 # The documentation is built in an environment of its own.
 write requirements/docs "$@"

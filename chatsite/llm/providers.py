@@ -200,6 +200,8 @@ def is_demo(name: str) -> bool:
 
 
 def name_model(name: str) -> str:
+    if servers.is_small(name):
+        return gettext("%(model)s (very small, often wrong)") % {"model": name}
     return gettext("Demo model") if is_demo(name) else name
 
 

@@ -20,10 +20,12 @@ from pydantic import ValidationError
 from chatsite.llm.provider_file import Model, ModelProvider
 
 HOST = "127.0.0.1"
+# The server of `make local`.
+SMALL = "SmolLM2"
 OWN_NAMES = {HOST, "localhost", "::1"}
 SERVERS = {
     **{11434: "Ollama", 8080: "llama.cpp", 1234: "LM Studio"},
-    **{8000: "vLLM", 8001: "vLLM at 8001"},
+    **{8000: "vLLM", 8001: "vLLM at 8001", 8135: SMALL},
 }
 SECONDS, MOST_BYTES, MOST_MODELS = 0.2, 64 * 1024, 20
 # An answer to HTTP/1.0 ends with the connection, and comes in one piece.
@@ -68,6 +70,11 @@ def is_local(name: str) -> bool:
     return bool(colon) and server in SERVERS.values()
 
 
+def is_small(name: str) -> bool:
+    """Return True for the model of `make local`, which is often wrong."""
+    return name.startswith(f"{SMALL}: ")
+
+
 def find_model_id(name: str, provider: ModelProvider) -> str:
     """Return the name by which the provider knows a model."""
     prefix = f"{provider.name}: "
@@ -76,10 +83,13 @@ def find_model_id(name: str, provider: ModelProvider) -> str:
 
 def describe_servers() -> str:
     """Return the line of `make run`; "" where no server was found."""
-    shown = [
-        f"{each.name} ({', '.join(find_model_id(m.name, each) for m in each.models)})"
+    names = {
+        each.name: [find_model_id(model.name, each) for model in each.models]
         for each in _found
-    ]
+        # The server of `make local` runs the default.
+        if each.name != SMALL
+    }
+    shown = [f"{name} ({', '.join(models)})" for name, models in names.items()]
     listed = "; ".join(shown)
     return f"    In the model menu: {listed}. Used only if chosen.\n" if shown else ""
 
@@ -104,6 +114,14 @@ def _fetch_model_list(port: int) -> bytes:
     return answer if len(answer) <= MOST_BYTES else b""
 
 
+def _read_window(row: dict[str, Any]) -> Any:
+    """Return the window as vLLM and llama.cpp give it; None: no such field."""
+    meta = row.get("meta")
+    return row.get("max_model_len") or (
+        meta.get("n_ctx") if isinstance(meta, dict) else None
+    )
+
+
 def _read_models(answer: bytes, server: str) -> Iterator[Model]:
     found = ANSWER.match(answer)
     value: Any = None
@@ -111,9 +129,8 @@ def _read_models(answer: bytes, server: str) -> Iterator[Model]:
         value = json.loads(found[1]) if found else None
     data = value.get("data") if isinstance(value, dict) else None
     listed = data if isinstance(data, list) else []
-    # vLLM gives the window.
     windows = {
-        name: each.get("max_model_len")
+        name: _read_window(each)
         for each in listed
         if isinstance(each, dict)
         and isinstance(name := each.get("id"), str)

@@ -114,6 +114,12 @@ def test_models_of_a_server_are_found_with_their_windows(find):
     )
 
 
+def test_window_of_llama_cpp_is_read(find):
+    assert find(LM=listing("x", meta={"n_ctx": 8192})) == ["LM: x"]
+    assert providers.context_window("LM: x") == 8192
+    assert find(Odd=listing("x", meta=[1])) == ["Odd: x"]
+
+
 @pytest.mark.parametrize("kind", GARBAGE)
 def test_garbage_is_tolerated(find, kind):
     assert find(Bad=GARBAGE[kind], Good=listing("ok")) == ["Good: ok"]
