@@ -7,7 +7,11 @@ order of the transcript, so that a new one leaves the beginning as it was.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from operator import itemgetter
 
+from django.db.models import Case, Min, Value, When
+from django.db.models.fields.json import KT
+from django.db.models.functions import Left
 from django.utils.translation import gettext_lazy as _
 from langchain_core.tools import tool
 
@@ -16,7 +20,9 @@ from memory.models import Conversation
 from ..context import BUILT_IN, SiteTool
 
 MOST_FOUND, MOST_LISTED = 8, 60
-DESCRIPTION_CHARS = 200
+DESCRIPTION_CHARS, WORDS_CHARS = 200, 200
+# A request offers the tools that were called, and those of the last searches.
+MOST_SEARCHES = 50
 WORD = re.compile(r"[^\W_]+")
 # Of the conversation whose call runs.
 callable_tools: ContextVar[Sequence[SiteTool]] = ContextVar("tools", default=())
@@ -46,16 +52,22 @@ def limit_offer(
     conversation: Conversation, tools: Sequence[SiteTool]
 ) -> tuple[str, ...]:
     """Return the names that a request offers of these tools, with the search."""
-    # Of this turn, too; read again for each request.
-    calls = conversation.tool_calls.values_list("name", "arguments").order_by("pk")
-    found: dict[str, None] = {}
     texts = _describe_tools(tools)
-    for name, arguments in calls:
-        if name == FINDER.name:
-            words = arguments.get("words") if isinstance(arguments, dict) else ""
-            found |= dict.fromkeys(search_tools(str(words), texts))
-        elif name in texts:
-            found[name] = None
+    # Of this turn, too. Each request reads them again, so the database leaves out
+    # repeated calls, what other tools were given, and the ends of long searches.
+    is_search = When(name=FINDER.name, then=Left(KT("arguments__words"), WORDS_CHARS))
+    calls = conversation.tool_calls.filter(name__in=[FINDER.name, *texts])
+    rows = (
+        calls.values("name", words=Case(is_search, default=Value("")))
+        .annotate(first=Min("pk"))
+        # All tools that were called, then the last searches.
+        .order_by(Case(When(name=FINDER.name, then=1), default=0), "-first")
+    )[: len(texts) + MOST_SEARCHES]
+    found: dict[str, None] = {}
+    for row in sorted(rows, key=itemgetter("first")):
+        is_tool = row["name"] != FINDER.name
+        names = [row["name"]] if is_tool else search_tools(row["words"] or "", texts)
+        found |= dict.fromkeys(names)
     return FINDER.name, *found
 
 
@@ -64,7 +76,7 @@ def search_tools(words: str, texts: Mapping[str, str]) -> list[str]:
 
     `texts` are descriptions by names.
     """
-    wanted = {*_split_words(words)}
+    wanted = {*_split_words(words[:WORDS_CHARS])}
     scores = {}
     for name, text in texts.items():
         in_name = wanted.intersection(_split_words(name))

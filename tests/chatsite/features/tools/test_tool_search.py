@@ -4,9 +4,15 @@ import pytest
 from channels.db import database_sync_to_async as reading
 
 from chatsite.features.tools import registry
-from chatsite.features.tools.builtin.tool_search import search_tools
+from chatsite.features.tools.builtin import tool_search
+from chatsite.features.tools.builtin.tool_search import (
+    MOST_SEARCHES,
+    WORDS_CHARS,
+    search_tools,
+)
 from chatsite.features.tools.models import ToolCall
 from chatsite.pages.presenters import context_pane
+from chatsite.turns.models import Turn
 from memory import transcript
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
@@ -122,6 +128,63 @@ async def test_search_that_staff_switched_off_is_not_offered(
     monkeypatch.setattr(registry, "is_tool_off", lambda name: name == "find_tools")
     await answer(conversation, session)
     assert offered(upstream) == [[*own_tools.NAMES]]
+
+
+def add_calls(conversation, *calls):
+    """Add calls of one turn, each a name and its arguments."""
+    message, _ = transcript.append_user_message(
+        conversation, text="Hello", client_id="1"
+    )
+    turn = Turn.objects.create(
+        conversation=conversation, user_message=message, reply_seq=message.seq + 1
+    )
+    ToolCall.objects.bulk_create(
+        ToolCall(
+            **{"conversation": conversation, "turn": turn, "request": message},
+            **{"call_id": "c", "place": place, "name": name, "arguments": arguments},
+        )
+        for place, (name, arguments) in enumerate(calls)
+    )
+
+
+def test_offer_reads_the_words_of_the_last_searches_only(
+    conversation, django_assert_num_queries, monkeypatch
+):
+    last = MOST_SEARCHES + 90
+    add_calls(
+        conversation,
+        *[("look_up", {"city": "x" * 100_000})] * 40,
+        ("unknown", {"words": "y" * 1000}),
+        *[("find_tools", {"words": "look up " + "z" * 100_000})] * 40,
+        ("find_tools", ["no", "words"]),
+        *[("find_tools", {"words": f"nothing{at}"}) for at in range(last)],
+        ("look_up", {}),
+    )
+    searched = []
+    monkeypatch.setattr(
+        tool_search, "search_tools", lambda words, texts: searched.append(words) or []
+    )
+    with django_assert_num_queries(1):
+        assert registry.list_offered(conversation) == ("find_tools", "look_up")
+    most = MOST_SEARCHES + len(own_tools.NAMES) - 1
+    assert searched == [f"nothing{at}" for at in range(last - most, last)]
+
+
+def test_offer_has_tools_in_the_order_of_their_first_calls(conversation):
+    long = "look up " + "z" * 100_000
+    add_calls(
+        conversation,
+        ("find_tools", {"words": 7}),
+        (own_tools.NAMES[-1], {}),
+        ("find_tools", {"words": long}),
+        (own_tools.NAMES[-1], {"words": "again"}),
+    )
+    offered = registry.list_offered(conversation)
+    assert offered[:3] == ("find_tools", own_tools.NAMES[-1], "look_up")
+
+
+def test_offer_searches_the_first_characters_only():
+    assert search_tools("x" * WORDS_CHARS + " mail", TEXTS) == []
 
 
 def test_search_is_not_among_the_tools_to_choose():
