@@ -19,6 +19,9 @@ SERVER, MODEL = "SmolLM2", "135M-Instruct"
 # The window that the model was trained with, and an end for replies that repeat
 # themselves.
 WINDOW, REPLY_TOKENS = 8192, 512
+# The site's own instructions, "Answer in the language of the user", make this model
+# answer in French.
+SYSTEM_PROMPT = "You are a helpful assistant."
 
 
 def start_server() -> xllamacpp.Server:
@@ -31,9 +34,9 @@ def start_server() -> xllamacpp.Server:
     parameters.hostnames, parameters.port = [HOST], PORT
     parameters.n_ctx, parameters.n_predict = WINDOW, REPLY_TOKENS
     parameters.ui, parameters.verbosity = False, 1
-    # Else replies of a model of this size wander, or repeat themselves.
-    parameters.sampling.temp, parameters.sampling.top_p = 0.2, 0.9
-    parameters.sampling.penalty_repeat = 1.1
+    # Another temperature, or a penalty for repeated words, makes this model answer in
+    # French or wander; REPLY_TOKENS ends what repeats itself.
+    parameters.sampling.temp = 0
     # Threads wait for each other busily: beside a site on two cores, two threads gave
     # 8 tokens a second and one gave 67.
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
@@ -46,7 +49,8 @@ def run_site() -> int:
     has_file = bool(os.environ.get("PROVIDERS_FILE"))
     chosen = {} if has_file else {"CHAT_MODEL": f"{SERVER}: {MODEL}"}
     command = [ROOT / "scripts/run.sh"]
-    with subprocess.Popen(command, env=os.environ | chosen) as site:  # noqa: S603
+    variables = {"SYSTEM_PROMPT": SYSTEM_PROMPT} | os.environ | chosen
+    with subprocess.Popen(command, env=variables) as site:  # noqa: S603
         # Ctrl+C reaches both processes; the site saves its replies first.
         signal.signal(signal.SIGINT, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: site.terminate())
