@@ -196,18 +196,11 @@ def restore_version(
     summary = _find_version(conversation, version)
     is_stale = summary.status == Summary.Status.STALE
     if summary.status != Summary.Status.SUPERSEDED and not (may_be_stale and is_stale):
-        templates = {
-            Summary.Status.ACTIVE: _("Version %(version)s is already the current one."),
-            Summary.Status.STALE: _(
-                "Version %(version)s can't come back: its messages have changed."
-            ),
-            Summary.Status.ERASED: _(
-                "Version %(version)s can't come back: it was erased when one of its "
-                "messages was deleted."
-            ),
-        }
-        failed = _("Version %(version)s can't come back: it failed.")
-        template = templates.get(summary.status, failed)
+        template = _(
+            "Version %(version)s can't come back: it failed, or its messages changed."
+        )
+        if summary.status == Summary.Status.ACTIVE:
+            template = _("Version %(version)s is already the current one.")
         raise ActionError(template % {"version": version})
     ends = (summary.first_seq, summary.last_seq)
     by_hand = versions.by_hand(conversation, *ends)
@@ -259,7 +252,7 @@ def reinstate_versions(
     since = [] if made is None else versions.list_known(conversation)
     since = [row for row in since if row.version not in {*wanted, *(made or ())}]
     if any(row.is_by_hand and row.first_seq <= end for row in since):
-        text = _("That view can't come back: a summary was edited since.")
+        text = _("That view can't come back: its summaries have changed.")
         raise ActionError(text)
     later = [row for row in since if row.first_seq > end]
     versions.replace_all(conversation, summaries, author=author, later=later)
@@ -365,7 +358,7 @@ def set_policy(
     from `seen`.
     """
     Policy.load(value)
-    changed = _("These settings have been changed elsewhere in the meantime.")
+    changed = _("This has been changed elsewhere in the meantime.")
     _set_column(conversation, "policy", value, seen=seen, changed=changed)
     lease.reset_back_off(conversation)
 
@@ -381,7 +374,7 @@ def set_system_prompt(
     one differs from `seen`.
     """
     text = transcript.check_system_prompt(text)
-    changed = _("The system prompt has been changed elsewhere in the meantime.")
+    changed = _("This has been changed elsewhere in the meantime.")
     _set_column(conversation, "system_prompt", text, seen=seen, changed=changed)
 
 

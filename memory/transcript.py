@@ -255,10 +255,9 @@ def check_system_prompt(text: object) -> str:
 
     Raises TextError.
     """
-    not_text = _("The system prompt must be a text.")
+    not_text = _("This is not text, or it has characters that can't be stored.")
     too_long = _(
-        "The system prompt has %(count)s characters; the limit is %(limit)s. "
-        "Shorten it."
+        "The text has %(count)s characters; the limit is %(limit)s. Shorten it."
     )
     return check_note(text, SYSTEM_PROMPT_CHARS, not_text, too_long)
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.forms import BoundField
 from django.forms.fields import InvalidJSONInput
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -82,7 +83,7 @@ class SystemPromptField(MultilineField):
 
     def __init__(self) -> None:
         super().__init__(
-            label=_("System prompt"),
+            label=capfirst(_("system prompt")),
             required=False,
             max_length=transcript.SYSTEM_PROMPT_CHARS,
             help_text=_(
@@ -118,7 +119,7 @@ class TemperatureField(forms.FloatField):
 
     def __init__(self) -> None:
         super().__init__(
-            label=_("Temperature"),
+            label=capfirst(_("temperature")),
             required=False,
             min_value=0,
             max_value=2,
@@ -134,7 +135,7 @@ class NewConversationForm(forms.Form):
     fields_template = "chat/_start_options.html"
 
     # A script may leave it out: then nothing is said yet.
-    first = MultilineField(label=_("Message"), required=False, strip=False)
+    first = MultilineField(label=capfirst(_("message")), required=False, strip=False)
     client_id = forms.CharField(required=False)
     # Any that is offered; the page has a list of them where there are several.
     model = forms.CharField(required=False)
@@ -289,7 +290,7 @@ class PolicyForm(DetailedForm):
         label=_("What leaves the window"), choices=[*STRATEGIES.items()], required=False
     )
     important = LinesField(
-        label=_("Important messages"),
+        label=capfirst(_("important messages")),
         required=False,
         widget=forms.Textarea(
             attrs={

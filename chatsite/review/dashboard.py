@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from django.urls import reverse
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -58,7 +59,7 @@ def _make_tiles(figures: SiteFigures) -> list[Tile]:
     conversations = reverse("admin:memory_conversation_changelist")
     return [
         Tile(
-            _("Summaries"),
+            capfirst(_("summaries")),
             to_digits(total.summaries),
             url=reverse("admin:memory_summary_changelist"),
         ),
@@ -78,7 +79,7 @@ def _make_tiles(figures: SiteFigures) -> list[Tile]:
             url=reverse("admin:memory_modelcall_changelist"),
         ),
         Tile(
-            _("Tokens"),
+            capfirst(_("tokens")),
             to_digits(total.read + total.written),
             _format_dollars(total),
         ),
@@ -106,11 +107,11 @@ def _make_tiles(figures: SiteFigures) -> list[Tile]:
 
 def _make_table(figures: SiteFigures) -> ChartTable:
     head = (
-        *(_("Day"), _("Summaries"), _("Failed summaries")),
+        *(_("Day"), capfirst(_("summaries")), _("Failed summaries")),
         *(_("Size after summarising (median)"), _("p95 reply time")),
         *(_("Turns that failed"), _("Requests")),
         *(_("Tokens read"), _("Tokens written")),
-        *((_("Cost"),) if has_prices() else ()),
+        *((capfirst(_("cost")),) if has_prices() else ()),
     )
     latest_first = reversed(figures.days.items())
     # A day on which nothing happened says nothing.

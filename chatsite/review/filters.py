@@ -18,7 +18,7 @@ from memory.compaction import lease
 from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Message, Summary
 
-from .labels import STATUSES, TRIGGERS
+from .labels import TRIGGERS
 from .models import Review
 from .redaction import select_lasting
 
@@ -70,9 +70,9 @@ class CompactionFilter(ChoiceFilter):
     title = _("state of summaries")
     parameter_name = "compaction"
     conditions: ClassVar = {
-        "working": (_("Working"), Q(compaction_failures=0)),
+        "working": (_("working"), Q(compaction_failures=0)),
         "failing": (
-            _("Failing"),
+            _("failing"),
             Q(compaction_failures__range=(1, lease.MAX_FAILURES - 1)),
         ),
         "stopped": (_("Stopped"), Q(compaction_failures__gte=lease.MAX_FAILURES)),
@@ -195,7 +195,7 @@ class StatusFilter(ChoiceFilter):
     title = _("status")
     parameter_name = "status"
     conditions: ClassVar = {
-        name: (label, Q(status=name)) for name, label in STATUSES.items()
+        name: (label, Q(status=name)) for name, label in Summary.Status.choices
     }
 
 
@@ -215,7 +215,7 @@ class FlagFilter(ChoiceFilter):
             Q(unsupported__isnull=False),
         ),
         "rewritten": (_("Made of an older summary"), Q(generation__gt=1)),
-        "gap": (_("Gap before it"), Q(pk__in=after_a_gap().values("pk"))),
+        "gap": (_("gap before it"), Q(pk__in=after_a_gap().values("pk"))),
     }
 
 

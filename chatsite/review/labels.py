@@ -30,17 +30,6 @@ TRIGGERS = {
 }
 
 
-# As people see them on their own pages.
-STATUSES = {
-    Summary.Status.ACTIVE: gettext_lazy("current"),
-    Summary.Status.SUPERSEDED: gettext_lazy("replaced"),
-    Summary.Status.STALE: gettext_lazy("out of date"),
-    Summary.Status.ERASED: gettext_lazy("erased"),
-    Summary.Status.FAILED: gettext_lazy("failed"),
-    Summary.Status.REJECTED: gettext_lazy("rejected"),
-}
-
-
 def trigger_label(kind: str) -> str:
     """Return what set off a compaction; a kind without a label is returned as it is."""
     return str(TRIGGERS.get(kind, kind.replace("_", " ")))
@@ -61,7 +50,7 @@ def describe_trigger(row: Summary) -> str:
 
 @admin.display(description=gettext_lazy("status"))
 def name_status(row: Summary) -> str:
-    return str(STATUSES[row.status])
+    return row.get_status_display()
 
 
 @admin.display(description=gettext_lazy("messages"))
@@ -97,9 +86,7 @@ def list_flags(row: Summary) -> str:
     found = []
     if count := row.unsupported:
         words = ngettext("%(n)s fact unsupported", "%(n)s facts unsupported", count)
-        if count >= MAX_FACTS:
-            words = _("%(n)s or more facts unsupported")
-        found.append(words % {"n": count})
+        found.append(words % {"n": f"{count}+" if count >= MAX_FACTS else count})
     # Lists do not read the column: it can hold what was said.
     is_unread = "flags" in row.get_deferred_fields()
     noted = {} if is_unread else row.flags
@@ -125,11 +112,9 @@ def _has_hidden_flags(row: Summary) -> bool:
 def _describe_dropped(listed: Sequence[str], counted: Sequence[str]) -> str:
     """Versions from before the messages were counted have a list that may be cut."""
     counts = [each.count for each in map(DroppedCount.parse_line, counted) if each]
-    if not counts:
-        return _("%(n)s or more things dropped") % {"n": len(listed)}
-    count = sum(counts)
+    count = sum(counts) or len(listed)
     words = ngettext("%(n)s thing dropped", "%(n)s things dropped", count)
-    return words % {"n": count}
+    return words % {"n": count if counts else f"{count}+"}
 
 
 def format_cost(amount: float) -> str:

@@ -59,9 +59,7 @@ class AccessEvent(AppendOnly):
         related_name="staff_accesses",
         verbose_name=_("owner"),
     )
-    target = models.CharField(
-        _("what"), max_length=100, blank=True, help_text=_("Never any text of it.")
-    )
+    target = models.CharField(_("what"), max_length=100, blank=True)
     address = models.GenericIPAddressField(_("from"), null=True)
 
     class Meta:
@@ -84,12 +82,9 @@ class Review(AppendOnly):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
     )
     username = models.CharField(_("user name"), max_length=150)
-    version = models.PositiveIntegerField(
-        _("version"), help_text=_("The newest summary that was there; 0: none.")
-    )
-    last_seq = models.PositiveIntegerField(
-        _("last message"), help_text=_("The newest message that was there.")
-    )
+    # The newest summary (0: none) and message at that time.
+    version = models.PositiveIntegerField(_("version"))
+    last_seq = models.PositiveIntegerField(_("last message"))
     # Of the conversation then: what the model sees has changed when it has grown.
     memory_version = models.PositiveIntegerField(_("state of the view"))
     note = models.TextField(_("note"), blank=True)

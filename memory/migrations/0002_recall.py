@@ -85,8 +85,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('message', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='recall_entry', serialize=False, to='memory.message')),
                 ('seq', models.PositiveIntegerField()),
-                ('terms', models.TextField(blank=True, help_text='Coded, in the order of the text.')),
-                ('dates', models.TextField(blank=True, help_text='Coded words of the date.')),
+                ('terms', models.TextField(blank=True)),
+                ('dates', models.TextField(blank=True)),
             ],
         ),
         migrations.RunPython(make_index, drop_index),

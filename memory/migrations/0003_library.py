@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='message',
             name='imported_at',
-            field=models.DateTimeField(blank=True, help_text='It was written elsewhere: no request is known.', null=True),
+            field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddIndex(
             model_name='conversation',

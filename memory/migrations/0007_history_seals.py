@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='summary',
             name='preset',
-            field=models.CharField(blank=True, help_text='Of the policy; empty: not known.', max_length=40),
+            field=models.CharField(blank=True, max_length=40),
         ),
         migrations.AddField(
             model_name='summary',

@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='summary',
             name='status',
-            field=models.CharField(choices=[('active', 'Active'), ('superseded', 'Superseded'), ('stale', 'Stale'), ('erased', 'Erased'), ('failed', 'Failed'), ('rejected', 'Rejected')], max_length=10),
+            field=models.CharField(choices=[('active', 'current'), ('superseded', 'replaced'), ('stale', 'out of date'), ('erased', 'erased'), ('failed', 'failed'), ('rejected', 'rejected')], max_length=10),
         ),
         migrations.RunPython(blank_summaries, migrations.RunPython.noop),
         migrations.RunPython(blank_titles, migrations.RunPython.noop),

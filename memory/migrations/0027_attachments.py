@@ -33,9 +33,9 @@ class Migration(migrations.Migration):
                 ),
                 ("name", models.CharField(max_length=120)),
                 ("kind", models.CharField(blank=True, max_length=20)),
-                ("size", models.PositiveIntegerField(help_text="Bytes of the file.")),
+                ("size", models.PositiveIntegerField()),
                 ("text", models.TextField()),
-                ("tokens", models.PositiveIntegerField(help_text="Estimated.")),
+                ("tokens", models.PositiveIntegerField()),
                 ("created_at", models.DateTimeField(auto_now_add=True, db_index=True)),
                 (
                     "owner",

@@ -135,9 +135,7 @@ class ModelCall(History):
     first_token_ms = models.PositiveIntegerField(null=True, blank=True)
     total_ms = models.PositiveIntegerField(default=0)
     attempts = models.PositiveSmallIntegerField(default=1)
-    error = models.CharField(
-        max_length=100, blank=True, help_text=_("Class of the error.")
-    )
+    error = models.CharField(max_length=100, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     signature = SignatureField(
         of=(

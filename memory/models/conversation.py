@@ -42,17 +42,11 @@ class Conversation(models.Model):
     # The numbers of the messages that the title was made of; None: not known, so it can
     # quote any of them.
     title_seqs = models.JSONField(null=True, blank=True, editable=False)
-    system_prompt = models.TextField(
-        blank=True, help_text=_("Empty: the site's own system prompt.")
-    )
-    model = models.CharField(
-        max_length=100, blank=True, help_text=_("Empty: the site's chat model.")
-    )
+    # Empty: the site's own, like the model and the temperature.
+    system_prompt = models.TextField(blank=True)
+    model = models.CharField(max_length=100, blank=True)
     temperature = models.FloatField(
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0), MaxValueValidator(2)],
-        help_text=_("Of replies, 0 to 2. Empty: the site's."),
+        null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(2)]
     )
     policy = models.JSONField(default=dict, blank=True, validators=[validate_policy])
     # Names of the tools that its model may call.

@@ -62,18 +62,14 @@ class Message(History):
     late_for = models.PositiveIntegerField(null=True, blank=True)
     # Chosen by the client, so that a message sent twice is stored once.
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
-    tokens = models.PositiveIntegerField(help_text=_("Estimated."))
+    tokens = models.PositiveIntegerField()
     pinned_at = models.DateTimeField(null=True, blank=True)
     excluded_at = models.DateTimeField(null=True, blank=True)
     superseded_at = models.DateTimeField(null=True, blank=True)
-    deleted_at = models.DateTimeField(
-        null=True, blank=True, help_text=_("Its text is gone, for good.")
-    )
-    imported_at = models.DateTimeField(
-        null=True,
-        blank=True,
-        help_text=_("It was written elsewhere: no request is known."),
-    )
+    # The text is erased then.
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    # Written elsewhere: no request is known.
+    imported_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     signature = SignatureField(
         of=(
@@ -194,13 +190,11 @@ class RecallEntry(models.Model):
         Message, models.CASCADE, primary_key=True, related_name="recall_entry"
     )
     seq = models.PositiveIntegerField()
-    terms = models.TextField(
-        blank=True, help_text=_("Coded, in the order of the text.")
-    )
+    terms = models.TextField(blank=True)
     # The number of passages in `terms`; None: indexed by an older release.
     passages = models.PositiveIntegerField(null=True)
     # On PostgreSQL, followed by the keys of the message's stretches.
-    dates = models.TextField(blank=True, help_text=_("Coded words of the date."))
+    dates = models.TextField(blank=True)
 
     class Meta:
         default_permissions = ()

@@ -45,21 +45,20 @@ class Summary(History):
     }
 
     class Status(models.TextChoices):
-        ACTIVE = "active", _("Active")
-        SUPERSEDED = "superseded", _("Superseded")
-        STALE = "stale", _("Stale")
-        ERASED = "erased", _("Erased")
-        FAILED = "failed", _("Failed")
-        REJECTED = "rejected", _("Rejected")
+        ACTIVE = "active", _("current")
+        SUPERSEDED = "superseded", _("replaced")
+        STALE = "stale", _("out of date")
+        ERASED = "erased", _("erased")
+        FAILED = "failed", _("failed")
+        REJECTED = "rejected", _("rejected")
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="summaries"
     )
     version = models.PositiveIntegerField()
     level = models.PositiveSmallIntegerField(default=0)
-    generation = models.PositiveSmallIntegerField(
-        default=1, help_text=_("Of rewriting: 1 was made from the messages themselves.")
-    )
+    # 1: made from the messages themselves, not from another summary.
+    generation = models.PositiveSmallIntegerField(default=1)
     first_seq = models.PositiveIntegerField()
     last_seq = models.PositiveIntegerField()
     folded_from = models.ManyToManyField(
@@ -67,16 +66,10 @@ class Summary(History):
     )
     text = models.TextField(blank=True)
     structured = models.JSONField(null=True, blank=True)
-    flags = models.JSONField(
-        default=dict,
-        blank=True,
-        help_text=_(
-            "Facts of the text found in no message that it covers, and the like."
-        ),
-    )
-    trigger = models.JSONField(
-        default=dict, help_text=_("What set it off: kind, value, limit.")
-    )
+    # What the checks found: facts that are in no message, gaps.
+    flags = models.JSONField(default=dict, blank=True)
+    # The kind of the condition that was met, its value and its limit.
+    trigger = models.JSONField(default=dict)
     # Generated columns for the filters of staff, with indexes.
     trigger_kind = models.GeneratedField(
         expression=KeyTextTransform("kind", "trigger"),
@@ -88,35 +81,21 @@ class Summary(History):
         output_field=models.IntegerField(null=True),
         db_persist=True,
     )
-    preset = models.CharField(
-        max_length=40, blank=True, help_text=_("Of the policy; empty: not known.")
-    )
+    preset = models.CharField(max_length=40, blank=True)
     policy_hash = models.CharField(max_length=64)
     prompt_hash = models.CharField(max_length=64, blank=True)
     model = models.CharField(max_length=100)
-    tokens_in = models.PositiveIntegerField(
-        default=0, help_text=_("Of the summariser.")
-    )
-    tokens_out = models.PositiveIntegerField(
-        default=0, help_text=_("Of the summariser.")
-    )
-    tokens_before = models.PositiveIntegerField(
-        default=0, help_text=_("Of the context.")
-    )
-    tokens_after = models.PositiveIntegerField(
-        default=0, help_text=_("Of the context.")
-    )
+    # Of the summariser, and of the context.
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+    tokens_before = models.PositiveIntegerField(default=0)
+    tokens_after = models.PositiveIntegerField(default=0)
     ms = models.PositiveIntegerField(default=0)
     status = models.CharField(max_length=10, choices=Status)
-    error = models.CharField(
-        max_length=100, blank=True, help_text=_("Class of the error.")
-    )
+    error = models.CharField(max_length=100, blank=True)
+    # None: made automatically.
     author = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        help_text=_("Empty: made automatically."),
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True
     )
     created_at = models.DateTimeField(auto_now_add=True)
     signature = SignatureField(

@@ -25,7 +25,7 @@ def test_a_reply_becomes_an_example_that_is_answered_again(chat):
     page.goto(chat.site.url + "/examples/")
     is_clean(page)
     with page.expect_download() as download:
-        page.get_by_role("link", name="JSONL for training").click()
+        page.get_by_role("link", name="Export as JSONL for training").click()
     assert "-1.jsonl" in download.value.suggested_filename
     page.get_by_role("link", name="Incomplete").last.click()
     page.get_by_role("button", name="Answer").click()

@@ -4,6 +4,7 @@ import re
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
@@ -19,7 +20,7 @@ def _name_days(days: int) -> object:
 
 class ApiKeyForm(forms.Form):
     name = forms.CharField(
-        label=gettext_lazy("Name"),
+        label=capfirst(gettext_lazy("name")),
         max_length=ApiKey._meta.get_field("name").max_length,
         help_text=gettext_lazy(
             "The client that will use it, such as “Open WebUI”. Its conversations "
@@ -46,7 +47,7 @@ class ApiKeyForm(forms.Form):
         label=gettext_lazy("It may also read your conversations"), required=False
     )
     tokens_per_day = forms.IntegerField(
-        label=gettext_lazy("Tokens per day"),
+        label=capfirst(gettext_lazy("tokens per day")),
         min_value=1,
         max_value=2_000_000_000,
         required=False,

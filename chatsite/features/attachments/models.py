@@ -21,7 +21,7 @@ class Upload(models.Model):
     )
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=20, blank=True)
-    size = models.PositiveIntegerField(help_text=_("Bytes of the file."))
+    size = models.PositiveIntegerField()
     text = models.TextField()
     # Of an image: what memory/engine/attachments.py::Image says, and its bytes.
     image = models.JSONField(null=True, blank=True)
@@ -32,7 +32,7 @@ class Upload(models.Model):
     # Of a text that is in one of several encodings, of which its owner has to choose
     # one: their codecs. Its bytes are in `data`, and it has no text yet.
     readings = models.JSONField(null=True, blank=True)
-    tokens = models.PositiveIntegerField(help_text=_("Estimated."))
+    tokens = models.PositiveIntegerField()
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
@@ -59,7 +59,7 @@ class ImageFile(PrivateRow):
     # The id of the upload, by which the message names it.
     file_id = models.UUIDField()
     type = models.CharField(max_length=20)
-    size = models.PositiveIntegerField(help_text=_("Bytes of both."))
+    size = models.PositiveIntegerField()
     data = models.BinaryField()
     small = models.BinaryField()
 
@@ -130,7 +130,7 @@ class FilePassage(PrivateRow):
     # The page on which it begins, if the file has pages.
     page = models.PositiveIntegerField(null=True)
     text = models.TextField()
-    terms = models.TextField(help_text=_("Coded, in the order of the text."))
+    terms = models.TextField()
 
     class Meta:
         default_permissions = ()

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from memory.transcript import WHOLE_CHARS
 
 from . import processes
+from .documents.reading import make_refusal
 from .errors import FileError
 from .processes import Leave
 
@@ -45,30 +46,16 @@ async def read_pdf(
 
 def _make_refusal(code: object, count: object, chars: int) -> FileError:
     sentences = {
-        "encrypted": _(
-            "The PDF is protected with a password. Save a copy without one and attach "
-            "that."
-        ),
         "too_many_pages": _(
             "The PDF has %(count)s pages; the limit is %(limit)s. Attach only the "
             "pages that matter."
-        ),
-        "too_long": _(
-            "The PDF has more than %(chars)s characters of text. Attach only the pages "
-            "that matter."
         ),
         "no_text": _(
             "The PDF has no text: its pages are probably scanned pictures. Run text "
             "recognition (OCR) on it first, or paste the text."
         ),
-        "broken": _(
-            "The PDF can't be read: it is damaged or incomplete. Open it elsewhere, "
-            "save it again and attach that."
-        ),
-        "too_complex": _(
-            "The PDF takes too much time or memory to read. Attach only the pages that "
-            "matter, or paste the text."
-        ),
     }
-    values = {"count": count, "limit": MAX_PAGES, "chars": f"{chars:,}"}
+    if code not in sentences:
+        return make_refusal(code, "", chars)
+    values = {"count": count, "limit": MAX_PAGES}
     return processes.make_refusal(sentences, code, values)

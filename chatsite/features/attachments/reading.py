@@ -113,7 +113,7 @@ async def read_file(
     file.seek(0)
     is_pdf = PDF in head if kind == "pdf" else head.startswith(PDF)
     if (kind == "pdf") != is_pdf:
-        raise _refuse_kind(shown, is_pdf)
+        raise _refuse_kind(shown)
     if check_image_kind(shown, kind, head):
         read = await read_image(user_id, file, leave)
         size = len(read.data)
@@ -319,9 +319,6 @@ def _refuse_encoding() -> FileError:
     )
 
 
-def _refuse_kind(name: str, is_pdf: bool) -> FileError:
-    if is_pdf:
-        words = _("%(name)s is a PDF under another name. Rename it to .pdf.")
-    else:
-        words = _("%(name)s is not a PDF, although its name says so. Check the file.")
+def _refuse_kind(name: str) -> FileError:
+    words = _("%(name)s is not what its name says. Check the file.")
     return FileError("wrong_kind", words % {"name": name})

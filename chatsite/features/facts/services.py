@@ -107,7 +107,7 @@ def lock_fact(owner_id: int, pk: int) -> Fact:
     lock_user(owner_id)
     fact = facts_of(owner_id).filter(pk=pk).first()
     if fact is None:
-        raise ActionError(_("There is no such fact."))
+        raise ActionError(_("This no longer exists. Reload the page."))
     return fact
 
 

@@ -23,7 +23,7 @@ def decide_fact(
     if name not in services.ACTIONS:
         raise Http404
     if not conversation.facts.filter(pk=pk).exists():
-        raise ActionError(_("There is no such fact."))
+        raise ActionError(_("This no longer exists. Reload the page."))
     owner = conversation.owner_id
     if name == "remember-here":
         services.keep_fact(owner, pk, is_local=True)

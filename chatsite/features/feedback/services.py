@@ -63,9 +63,9 @@ def forget_feedback(conversation: Conversation, seq: int, **_: object) -> None:
 
 def check_comment(text: object) -> str:
     """Return the comment as it will be stored. Raises TextError."""
-    not_text = _("The comment must be a text.")
+    not_text = _("This is not text, or it has characters that can't be stored.")
     too_long = _(
-        "The comment has %(count)s characters; the limit is %(limit)s. Shorten it."
+        "The text has %(count)s characters; the limit is %(limit)s. Shorten it."
     )
     return check_note(text, Feedback.MAX_CHARS, not_text, too_long)
 

@@ -41,7 +41,7 @@ class Rule(models.Model):
     )
     start = models.PositiveIntegerField(default=0)
     end = models.PositiveIntegerField(default=0)
-    text = models.TextField(blank=True, help_text=_("Empty: as it is in the message."))
+    text = models.TextField(blank=True)
     kind = models.CharField(_("kind"), max_length=11, choices=RuleKind, blank=True)
     state = models.CharField(_("state"), max_length=9, choices=State)
     replaced_by = models.ForeignKey(

@@ -75,5 +75,5 @@ def _lock_rule(conversation: Conversation, pk: int) -> Rule:
     transcript.lock_for_update(conversation)
     rule = with_rule_words(conversation.rules).filter(pk=pk).first()
     if rule is None:
-        raise ActionError(_("There is no such rule."))
+        raise ActionError(_("This no longer exists. Reload the page."))
     return rule

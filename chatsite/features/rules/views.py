@@ -59,7 +59,7 @@ def reword_rule(
     before = rules.values_list("words", flat=True).first()
     room = _find_rule_room(conversation)
     confirm_rule(conversation, pk, room=room, text=text)
-    said = _("Rule saved. The model reads it from the next message on.")
+    said = _("Rule saved. It goes with every message.")
     undo = address_of(conversation, "rule-reword", pk=pk)
     return Notice(said, undo, {"text": before})
 

@@ -59,6 +59,8 @@ def check_words(text: object, longest: int) -> str:
     """
     text = transcript.check_message_text(text).strip()
     if len(text) > longest:
-        said = _("Your words have %(count)s characters; the limit is %(limit)s.")
+        said = _(
+            "The text has %(count)s characters; the limit is %(limit)s. Shorten it."
+        )
         raise transcript.ActionError(said % {"count": len(text), "limit": longest})
     return text

@@ -97,9 +97,7 @@ def answer(
     rows = rows.select_related("turn__conversation", "request")
     call = rows.annotate(now=Now()).first()
     if call is None:
-        raise CommandError(
-            "not_found", _("There is no such tool call in this conversation.")
-        )
+        raise CommandError("not_found", _("This no longer exists. Reload the page."))
     if call.allowed is allowed and call.answered_at:
         return answers.read(pk)
     _check(call, digest)
@@ -119,13 +117,17 @@ def answer(
 
 def _check(call: ToolCall, digest: str) -> None:
     if call.answered_at:
-        raise CommandError("answered", _("This call has been answered already."))
+        raise CommandError(
+            "answered", _("This call is no longer waiting for an answer.")
+        )
     if call.state != State.WAITING:
         raise CommandError(
             "not_waiting", _("This call is no longer waiting for an answer.")
         )
     if call.expires_at <= call.now:
-        raise CommandError("expired", _("The time to answer has passed."))
+        raise CommandError(
+            "expired", _("This call is no longer waiting for an answer.")
+        )
     if digest != call.digest or not _is_unchanged(call):
         raise CommandError(
             "changed",
@@ -135,10 +137,13 @@ def _check(call: ToolCall, digest: str) -> None:
 
 def _check_reason(reason: object) -> str:
     if not isinstance(reason, str) or not transcript.is_storable(reason):
-        raise CommandError("bad_text", _("The reason must be a text."))
+        raise CommandError(
+            "bad_text",
+            _("This is not text, or it has characters that can't be stored."),
+        )
     reason = "" if is_blank(reason) else reason.strip()
     if len(reason) > MAX_REASON:
-        text = _("The reason may have %(limit)s characters.") % {"limit": MAX_REASON}
+        text = _("At most %(limit)s characters.") % {"limit": MAX_REASON}
         raise CommandError("too_long", text)
     return reason
 

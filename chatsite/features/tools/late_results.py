@@ -92,9 +92,7 @@ def cancel(conversation: Conversation, pk: int) -> LateResult:
     """
     known = ToolCall.objects.filter(conversation=conversation, pk=pk).exists()
     if not known:
-        raise CommandError(
-            "not_found", _("There is no such tool call in this conversation.")
-        )
+        raise CommandError("not_found", _("This no longer exists. Reload the page."))
     answer = CallAnswer(State.CANCELLED, CANCELLED, "cancelled")
     done = _end(pk, answer, tells_tool=True)
     if done is None:

@@ -100,9 +100,7 @@ class ToolCall(models.Model):
     answered_at = models.DateTimeField(null=True, blank=True)
     allowed = models.BooleanField(null=True, blank=True)
     reason = models.TextField(blank=True)
-    error = models.CharField(
-        max_length=40, blank=True, help_text=_("Code of the error.")
-    )
+    error = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -197,9 +195,7 @@ class ResultFile(PrivateRow):
     place = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=200, blank=True)
     title = models.CharField(max_length=200, blank=True)
-    kind = models.CharField(
-        max_length=130, blank=True, help_text=_("Its media type, as the tool says.")
-    )
+    kind = models.CharField(max_length=130, blank=True)
     url = models.TextField(blank=True)
     size = models.PositiveBigIntegerField(null=True, blank=True)
     data = models.BinaryField(null=True, blank=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import IntegrityError
 from django.db.models import QuerySet
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from chatsite.features.tools.tool_loop import reminders
@@ -30,14 +31,16 @@ def describe_news(news: News) -> str:
     """Return the news in one line, without any text of the conversation."""
     match news.kind:
         case "reply":
-            said, titled = _("New reply"), _("New reply: %(title)s")
+            titled = _("New reply: %(title)s")
         case "question":
-            said, titled = _("Waiting for you"), _("Waiting for you: %(title)s")
+            titled = _("Waiting for you: %(title)s")
         case "failure":
-            said, titled = _("Reply failed"), _("Reply failed: %(title)s")
+            titled = _("Reply failed: %(title)s")
         case _:
             return reminders.describe(news.text)
-    return titled % {"title": news.text} if news.text else said
+    if not news.text:
+        return capfirst(name_news(news.kind))
+    return titled % {"title": news.text}
 
 
 def name_news(kind: str) -> str:

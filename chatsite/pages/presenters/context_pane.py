@@ -456,7 +456,7 @@ def _make_sections(
         if section.kind == "newest" and is_past:
             title = capfirst(_("newest message"))
         elif section.kind == "newest" and draft and not messages:
-            title = _("Your draft")
+            title = capfirst(_("your draft"))
         yield ContextSection(
             kind=section.kind,
             title=title,

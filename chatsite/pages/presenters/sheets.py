@@ -10,6 +10,7 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 from django.utils.html import strip_tags
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -34,12 +35,12 @@ WORDS = {
     "tools": gettext_lazy("Tools"),
     "provider": gettext_lazy("Added by the provider"),
     "system": gettext_lazy("Instructions"),
-    "summaries": gettext_lazy("Summaries"),
+    "summaries": capfirst(gettext_lazy("summaries")),
     "pinned": gettext_lazy("Pinned"),
-    "facts": gettext_lazy("Facts"),
+    "facts": capfirst(gettext_lazy("facts")),
     "rules": gettext_lazy("Rules"),
     "window": gettext_lazy("Recent"),
-    "recalled": gettext_lazy("Recalled"),
+    "recalled": capfirst(gettext_lazy("recalled")),
     "newest": gettext_lazy("Draft"),
 }
 # They are no sheet while they are empty.
@@ -50,17 +51,6 @@ GLANCES = 12
 FIRST_GLANCES, LAST_GLANCES = 2, 6
 GLANCE_CHARS = {"summaries": 600}
 MESSAGE_CHARS = 120
-# Small numbers of summaries, in words.
-COUNTS = {
-    1: gettext_lazy("one"),
-    2: gettext_lazy("two"),
-    3: gettext_lazy("three"),
-    4: gettext_lazy("four"),
-    5: gettext_lazy("five"),
-    6: gettext_lazy("six"),
-    7: gettext_lazy("seven"),
-    8: gettext_lazy("eight"),
-}
 MARKUP = re.compile(r"\*\*|__|`|^#+ ", re.MULTILINE)
 # The roles of results.
 QUOTED = ("tool", "quote")
@@ -255,7 +245,7 @@ def _count_read(counts: "PlaceCounts", *, is_past: bool) -> str:
 
 def _name_summaries(n: int) -> str:
     words = ngettext("%(n)s summary", "%(n)s summaries", n)
-    return words % {"n": COUNTS.get(n, n)}
+    return words % {"n": n}
 
 
 def _count_passages(section: "ContextSection") -> str:

@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext, ngettext_lazy
 
 from chatsite import languages, plugins, slots
 from chatsite.features.tools import registry
@@ -69,14 +69,14 @@ FIRST_USE = {
 }
 # What a summary can have lost of a message, and of several.
 DROPPED_KINDS = {
-    "decision": (gettext_lazy("decision"), gettext_lazy("decisions")),
-    "open": (gettext_lazy("open point"), gettext_lazy("open points")),
-    "negation": (gettext_lazy("“not” was lost"), gettext_lazy("“not”")),
-    "hedge": (gettext_lazy("“maybe” was lost"), gettext_lazy("“maybe”")),
-    "identifier": (gettext_lazy("identifier"), gettext_lazy("identifiers")),
-    "date": (gettext_lazy("date"), gettext_lazy("dates")),
-    "number": (gettext_lazy("number"), gettext_lazy("numbers")),
-    "name": (gettext_lazy("name"), gettext_lazy("names")),
+    "decision": ngettext_lazy("decision", "decisions", "n"),
+    "open": ngettext_lazy("open point", "open points", "n"),
+    "negation": ngettext_lazy("“not” was lost", "“not”", "n"),
+    "hedge": ngettext_lazy("“maybe” was lost", "“maybe”", "n"),
+    "identifier": ngettext_lazy("identifier", "identifiers", "n"),
+    "date": ngettext_lazy("date", "dates", "n"),
+    "number": ngettext_lazy("number", "numbers", "n"),
+    "name": ngettext_lazy("name", "names", "n"),
 }
 
 
@@ -287,7 +287,7 @@ def lacking_words(each: DroppedCount) -> str:
     words = ngettext(
         "%(kind)s from %(n)s message", "%(kind)s from %(n)s messages", each.count
     )
-    return words % {"kind": DROPPED_KINDS[each.kind][1], "n": f"{each.count:,}"}
+    return words % {"kind": DROPPED_KINDS[each.kind] % {"n": 2}, "n": f"{each.count:,}"}
 
 
 @register.filter
@@ -297,4 +297,4 @@ def lacking_list(found: Iterable[DroppedCount]) -> str:
 
 @register.filter
 def dropped_kind(kind: str) -> str:
-    return str(DROPPED_KINDS[kind][0])
+    return str(DROPPED_KINDS[kind] % {"n": 1})

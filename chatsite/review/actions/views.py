@@ -116,7 +116,7 @@ def _posted_uuids(request: HttpRequest) -> list[UUID]:
 
 def _answer_gone(request: HttpRequest) -> HttpResponse:
     """Another one of the staff was faster; a tombstone says who."""
-    text = _("This conversation no longer exists, so nothing was done.")
+    text = _("This conversation no longer exists.")
     uuids = _posted_uuids(request)
     if stone := Tombstone.objects.filter(conversation__in=uuids).first():
         text = _("%(user)s has already erased this conversation, so nothing was done.")
@@ -175,7 +175,7 @@ def _ask_about_edited(
     values: dict[str, Any] = {
         **admin.site.each_context(request),
         "opts": Conversation._meta,
-        "title": _("Not restored yet"),
+        "title": _("Nothing was changed yet"),
         "conversation": conversation,
         "text": text,
         "version": version,

@@ -218,17 +218,17 @@ class ConversationAdmin(ReadOnlyAdmin):
     def has_purge_permission(self, request: HttpRequest) -> bool:
         return rights_of(request.user).purge
 
-    @admin.action(description=gettext_lazy("Mark reviewed…"), permissions=["content"])
+    @admin.action(description=gettext_lazy("Mark reviewed"), permissions=["content"])
     def mark_reviewed(self, request: HttpRequest, queryset: QuerySet) -> Any:
         return ask_about_chosen(request, "review", queryset)
 
     @admin.action(
-        description=gettext_lazy("Summarise again from scratch…"),
+        description=gettext_lazy("Summarise again from scratch"),
         permissions=["content"],
     )
     def rebuild(self, request: HttpRequest, queryset: QuerySet) -> Any:
         return ask_about_chosen(request, "rebuild", queryset)
 
-    @admin.action(description=gettext_lazy("Erase permanently…"), permissions=["purge"])
+    @admin.action(description=gettext_lazy("Erase permanently"), permissions=["purge"])
     def purge(self, request: HttpRequest, queryset: QuerySet) -> Any:
         return ask_about_chosen(request, "purge", queryset)

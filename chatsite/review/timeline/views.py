@@ -5,6 +5,7 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path, reverse
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -45,7 +46,7 @@ def show_timeline(
         request,
         f"admin/review/timeline/{name}.html",
         conversation,
-        _("Timeline"),
+        capfirst(_("timeline")),
         tab=name,
         tabs=tabs,
         messages_count=max(conversation.next_seq - 1, 0),
@@ -142,7 +143,7 @@ TABS = {
     "transcript": (gettext_lazy("Transcript"), _show_transcript),
     "view": (gettext_lazy("Model's view"), _show_view),
     "raw": (gettext_lazy("Raw"), _show_view),
-    "log": (gettext_lazy("Log"), _show_log),
+    "log": (capfirst(gettext_lazy("log")), _show_log),
 }
 
 
@@ -173,7 +174,7 @@ def inspect_request(
         else None,
         turn=turns.defer("text").last(),
         parent=reverse("admin:review-timeline", args=[conversation.pk]),
-        parent_title=_("Timeline"),
+        parent_title=capfirst(_("timeline")),
         sent=request_inspector.build_sent(conversation, call, rights) if call else None,
     )
 

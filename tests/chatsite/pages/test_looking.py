@@ -103,7 +103,7 @@ class TestFinding:
         [
             (
                 "The budget for posters and radio: 9,500 francs a year.",
-                "Hidden, but your summary v1 still says it. Edit v1",
+                "Hidden, but summary v1 still says it. Edit v1",
             ),
             (
                 "They talked of 9,500.",

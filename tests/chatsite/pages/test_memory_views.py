@@ -116,7 +116,10 @@ class TestEditedSummaries:
 
     @pytest.mark.parametrize(
         ("name", "says"),
-        [("leave-out", "Not hidden yet"), ("delete", "Not deleted yet")],
+        [
+            ("leave-out", "Nothing was changed yet"),
+            ("delete", "Nothing was changed yet"),
+        ],
     )
     def test_the_person_is_asked_in_a_dialog(self, client, edited, name, says):
         question = self.act(client, edited, name)
@@ -161,7 +164,7 @@ class TestEditedSummaries:
         summarise(edited, 1, 2, text="By the model.")
         post(client, edited, "rewrite", {"text": "Mine, once more."}, version=3)
         question = undo(client, done)
-        assert "Not shown to the model yet" in question.content.decode()
+        assert "Nothing was changed yet" in question.content.decode()
         assert in_force(edited)[0][1] == "Mine, once more."
         self.answer(client, question, "keep")
         assert in_force(edited)[0][1] == "Mine, once more."
@@ -170,7 +173,7 @@ class TestEditedSummaries:
     def test_a_shorter_version_is_restored_after_a_question(self, client, edited):
         summarise(edited, 1, 1, text="Hello.", status="superseded")
         question = post(client, edited, "restore", version=3)
-        assert "Not restored yet" in question.content.decode()
+        assert "Nothing was changed yet" in question.content.decode()
         assert in_force(edited) == [(2, "My words.")]
         self.answer(client, question, "write")
         assert in_force(edited) == [(4, "Hello.")]

@@ -97,17 +97,17 @@ class TestAccount:
     def test_summaries_are_counted_in_words(self, alice):
         made = make(alice, "One", "Two", "Three", "Four")
         summarise(made, 1, 2)
-        said = "The model reads 6 of your 8 messages and one summary."
+        said = "The model reads 6 of your 8 messages and 1 summary."
         assert lead_of(made) == said
         summarise(made, 3, 4)
-        said = "The model reads 4 of your 8 messages, two summaries and your draft."
+        said = "The model reads 4 of your 8 messages, 2 summaries and your draft."
         assert lead_of(made, draft="Five") == said
 
     def test_pinned_messages_are_read(self, alice):
         made = make(alice, "One", "Two", "Three")
         summarise(made, 1, 4)
         actions.pin_message(made, 1)
-        assert "reads 3 of your 6 messages and one summary." in lead_of(made)
+        assert "reads 3 of your 6 messages and 1 summary." in lead_of(made)
 
     def test_hidden_and_switched_off_messages_are_not_read(self, alice):
         made = make(alice, "One", "Two")

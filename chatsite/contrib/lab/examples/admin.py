@@ -66,7 +66,7 @@ class ExampleAdmin(ConversationPartAdmin):
     @admin.display(description=_("reply"))
     def reply_link(self, row: Example) -> SafeString:
         url = reverse("review-example", args=[row.conversation_id, row.seq])
-        text = gettext("#%(seq)s: its examples") % {"seq": row.seq}
+        text = gettext("Examples of reply #%(seq)s") % {"seq": row.seq}
         return format_html('<a href="{}">{}</a>', url, text)
 
     @admin.action(

@@ -110,9 +110,9 @@ def forget_examples(conversation: Conversation, seq: int, **_: object) -> None:
 
 def check_correction(text: object) -> str:
     """Return the correction as it will be stored. Raises TextError."""
-    not_text = _("The correction must be a text.")
+    not_text = _("This is not text, or it has characters that can't be stored.")
     too_long = _(
-        "The correction has %(count)s characters; the limit is %(limit)s. Shorten it."
+        "The text has %(count)s characters; the limit is %(limit)s. Shorten it."
     )
     return check_note(text, Example.MAX_CHARS, not_text, too_long)
 

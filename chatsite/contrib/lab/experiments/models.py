@@ -70,9 +70,7 @@ class Experiment(models.Model):
     column = models.PositiveSmallIntegerField(default=0, db_default=0)
     policy = models.JSONField(_("policy"), default=dict)
     model = models.CharField(_("summariser"), max_length=100)
-    budget = models.PositiveIntegerField(
-        _("budget"), help_text=_("Tokens that the summariser may read and write.")
-    )
+    budget = models.PositiveIntegerField(_("budget"))
     # Spent tokens, plus those reserved for a request under way: if the process dies
     # during the request, they count as spent.
     spent = models.PositiveIntegerField(_("spent"), default=0)
@@ -90,9 +88,7 @@ class Experiment(models.Model):
     # The steps so far, to continue after a crash; finally the result. See
     # replay_steps.py.
     result = models.JSONField(_("result"), null=True, blank=True)
-    error = models.CharField(
-        _("error"), max_length=100, blank=True, help_text=_("Code of the error.")
-    )
+    error = models.CharField(_("error"), max_length=100, blank=True)
     owner = models.CharField(max_length=36, blank=True)
     # The number of the site's slot for experiments that it holds.
     place = models.PositiveSmallIntegerField(null=True, blank=True)

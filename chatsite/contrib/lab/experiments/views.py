@@ -188,5 +188,5 @@ def cancel_experiment(
     access_log.record_access(
         request, "try", conversation, f"experiment {row.pk} cancelled"
     )
-    messages.info(request, _("The experiment will stop as soon as it can."))
+    messages.info(request, _("It will stop as soon as it can."))
     return redirect("experiment", conversation.pk, row.pk)

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html_join
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -51,7 +52,7 @@ class SuggestionInput(forms.TextInput):
 
 
 class OffForm(forms.ModelForm):
-    kind = forms.ChoiceField(label=_("What"))
+    kind = forms.ChoiceField(label=capfirst(_("what")))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -70,7 +71,7 @@ class OffForm(forms.ModelForm):
 
 class OnForm(forms.ModelForm):
     on_reason = forms.CharField(
-        label=_("Why it is on again"), max_length=MAX_REASON_CHARS
+        label=capfirst(_("why it is on again")), max_length=MAX_REASON_CHARS
     )
 
 

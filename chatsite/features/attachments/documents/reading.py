@@ -111,11 +111,11 @@ def make_refusal(code: object, name: str, chars: int = WHOLE_CHARS) -> FileError
     sentences = {
         "wrong_kind": _("%(name)s is not what its name says. Check the file."),
         "encrypted": _(
-            "%(name)s is protected, or was saved by a very old program. Save a copy "
+            "The file is protected, or was saved by a very old program. Save a copy "
             "without protection and attach that."
         ),
         "too_long": _(
-            "%(name)s has more than %(chars)s characters of text. Attach only the part "
+            "The file has more than %(chars)s characters of text. Attach only the part "
             "that matters."
         ),
         "no_text": _(
@@ -123,11 +123,11 @@ def make_refusal(code: object, name: str, chars: int = WHOLE_CHARS) -> FileError
             "images, or paste the text."
         ),
         "broken": _(
-            "%(name)s can't be read: it is damaged or incomplete. Open it elsewhere, "
+            "The file can't be read: it is damaged or incomplete. Open it elsewhere, "
             "save it again and attach that."
         ),
         "too_complex": _(
-            "%(name)s takes too much time or memory to read. Attach only the part that "
+            "The file takes too much time or memory to read. Attach only the part that "
             "matters, or paste the text."
         ),
     }

@@ -68,7 +68,7 @@ def _refuse_image(code: str) -> FileError:
             "attach that."
         ),
         "broken": _(
-            "The image can't be read: it is damaged or incomplete. Open it elsewhere, "
+            "The file can't be read: it is damaged or incomplete. Open it elsewhere, "
             "save it again and attach that."
         ),
         "too_complex": _(
@@ -92,12 +92,8 @@ def check_image_kind(name: str, kind: str, head: bytes) -> bool:
         )
         raise FileError("wrong_kind", words % {"name": name})
     is_image = bool(BEGINS.match(head))
-    if is_image and kind not in ENDINGS:
-        words = _("%(name)s is an image under another name. Rename it to .png or .jpg.")
-        raise FileError("wrong_kind", words % {"name": name})
-    if not is_image and kind and kind in (*ENDINGS, *HEIC_ENDINGS):
-        words = _(
-            "%(name)s is not an image, although its name says so. Check the file."
-        )
+    is_named = bool(kind) and kind in (*ENDINGS, *HEIC_ENDINGS)
+    if is_named != is_image or (is_image and kind not in ENDINGS):
+        words = _("%(name)s is not what its name says. Check the file.")
         raise FileError("wrong_kind", words % {"name": name})
     return is_image

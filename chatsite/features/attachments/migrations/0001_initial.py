@@ -36,12 +36,12 @@ class Migration(migrations.Migration):
                         ("kind", models.CharField(blank=True, max_length=20)),
                         (
                             "size",
-                            models.PositiveIntegerField(help_text="Bytes of the file."),
+                            models.PositiveIntegerField(),
                         ),
                         ("text", models.TextField()),
                         (
                             "tokens",
-                            models.PositiveIntegerField(help_text="Estimated."),
+                            models.PositiveIntegerField(),
                         ),
                         (
                             "created_at",

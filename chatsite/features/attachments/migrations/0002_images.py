@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('file_id', models.UUIDField()),
                 ('type', models.CharField(max_length=20)),
-                ('size', models.PositiveIntegerField(help_text='Bytes of both.')),
+                ('size', models.PositiveIntegerField()),
                 ('data', models.BinaryField()),
                 ('small', models.BinaryField()),
                 ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='image_files', to='memory.conversation')),

@@ -90,7 +90,7 @@ class Migration(migrations.Migration):
                 ('end', models.PositiveIntegerField()),
                 ('page', models.PositiveIntegerField(null=True)),
                 ('text', models.TextField()),
-                ('terms', models.TextField(help_text='Coded, in the order of the text.')),
+                ('terms', models.TextField()),
                 ('file', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='passages', to='attachments.longfile')),
             ],
             options={

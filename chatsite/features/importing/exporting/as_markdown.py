@@ -192,7 +192,7 @@ def _write_version(summary: Summary, show: Callable[[str], str]) -> str:
         "version": summary.version,
         "first": summary.first_seq,
         "last": summary.last_seq,
-        "status": summary.get_status_display().lower(),
+        "status": summary.get_status_display(),
         "time": f"{summary.created_at:%Y-%m-%d %H:%M}",
         "author": summary.author,
     }

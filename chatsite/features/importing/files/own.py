@@ -213,13 +213,11 @@ def _find_fault_of(row: Summary, rows: list[Summary], last: int, free: int) -> s
     if row.status == "active" and row.first_seq != free:
         return _("the current summaries leave a message out, or cover one twice.")
     # One that no model wrote says that its messages have left the window.
-    is_empty = not row.text and bool(row.model)
-    if row.status in ("active", "superseded") and (row.error or is_empty):
-        return _("it is current, but has no text or has an error.")
-    if row.status == "erased" and (row.text or row.structured or row.flags):
-        return _("it was erased, but has a text.")
-    if row.status in ("failed", "rejected") and row.text:
-        return _("it failed, but has a text.")
+    is_used = row.status in ("active", "superseded")
+    is_wrong = is_used and bool(row.error or (row.model and not row.text))
+    is_wrong |= not is_used and row.status != "stale" and bool(row.text)
+    if is_wrong or row.status == "erased" and (row.structured or row.flags):
+        return _("its text does not fit its status.")
     check_length(row.last_seq, row.text)
     known = {other.version: other for other in rows}
     for version in row.folded_from:

@@ -59,7 +59,7 @@ class Pictures:
                 try:
                     read = self._read(picture, beside, len(own))
                 except (_PictureError, TextError) as error:
-                    words.append(self._name_lost(picture, error.code))
+                    words.append(self._name_lost(picture))
                     lost[error.code] += 1
                 else:
                     own.append(read)
@@ -93,22 +93,14 @@ class Pictures:
         known = self.archive.name_asset(picture.id) if self.archive else ""
         return clean_file_name(picture.name or known or picture.id)
 
-    def _name_lost(self, picture: ImportedPicture, code: str) -> str:
-        words = _("[image: %(name)s, not imported]")
-        if code == "missing":
-            words = _("[image: %(name)s, missing in the file]")
-        return words % {"name": self._name(picture)}
+    def _name_lost(self, picture: ImportedPicture) -> str:
+        return _("[image: %(name)s, not imported]") % {"name": self._name(picture)}
 
 
 def _explain_lost(lost: Mapping[str, int]) -> str:
     """Sentences on images that were left out, by the codes of why."""
     sentences = {
         "missing": _("Images that are missing in the file: %(count)s."),
-        "wrong_kind": _(
-            "Files named as images that are none, or of a kind that can't be read "
-            "here: %(count)s."
-        ),
-        "broken": _("Images that are damaged or incomplete: %(count)s."),
         "too_many_pixels": _(
             "Images with more than %(pixels)s million pixels: %(count)s."
         ),
@@ -126,7 +118,7 @@ def _explain_lost(lost: Mapping[str, int]) -> str:
             "Images left out, because this site stores no images: %(count)s."
         ),
     }
-    other = _("Images that take too much time or memory to read: %(count)s.")
+    other = _("Images that can't be read: %(count)s.")
     values = {
         "pixels": settings.IMAGE_MAX_MEGAPIXELS,
         "size": settings.ATTACHMENT_MAX_MB,

@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
                         (
                             "text",
                             models.TextField(
-                                blank=True, help_text="Empty: as it is in the message."
+                                blank=True
                             ),
                         ),
                         (

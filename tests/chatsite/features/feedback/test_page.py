@@ -137,7 +137,7 @@ def test_taking_it_back_is_undone_with_its_comment(client, chat):
     [
         ({"verdict": "great"}, "good or bad"),
         ({"verdict": "bad", "comment": "x" * 1_001}, "limit is 1,000"),
-        ({"verdict": "bad", "comment": "a\0b"}, "must be a text"),
+        ({"verdict": "bad", "comment": "a\0b"}, "This is not text"),
     ],
 )
 def test_invalid_feedback_changes_nothing(client, chat, told, fields, why):

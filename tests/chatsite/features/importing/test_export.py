@@ -82,9 +82,9 @@ class TestExport:
         summarise(conversation, 1, 4, **failed)
         text = client.get(url("export-md", conversation)).content.decode()
         versions = text[text.index("# Versions of the summary") :]
-        assert "v1 of #1–#2: superseded" in versions
+        assert "v1 of #1–#2: replaced" in versions
         assert "> The first." in versions
-        assert "v2 of #1–#4: active" in versions
+        assert "v2 of #1–#4: current" in versions
         assert "v3 of #1–#4: failed" in versions
         assert "> (The model took too long to answer." in versions
 
@@ -119,7 +119,7 @@ def test_messages_that_left_the_window_come_back_as_they_were(client, alice):
     assert (row["first_seq"], row["last_seq"], row["status"]) == (1, 4, "active")
     # A summary of a model that has lost its text is refused as before.
     version["model"] = "m"
-    with pytest.raises(ImportItemError, match="current, but has no text"):
+    with pytest.raises(ImportItemError, match="its text does not fit its status"):
         own.read_export(exported, alice.pk)
     written = client.get(url("export-md", left)).content.decode()
     assert "summarised here" not in written

@@ -175,7 +175,7 @@ class TestImages:
     def test_a_message_of_images_alone_is_one(self, alice):
         data = pack({"conversations.json": [asked(UPLOAD, text=" ")]})
         [made] = take(alice, data).imported
-        assert said(made)[0] == ("user", "[image: cat.png, missing in the file]")
+        assert said(made)[0] == ("user", "[image: cat.png, not imported]")
 
 
 class TestMade:
@@ -414,19 +414,19 @@ class TestNames:
         assert words == [
             "[file: notes.pdf, not in the export]",
             "[attachment not included in the export]",
-            "[image: cat.png, missing in the file]",
+            "[image: cat.png, not imported]",
         ]
         assert outcome.others == 2
 
 
 LOST = {
     "missing": (None, "missing in the file: 1."),
-    "a drawing": (SVG, "none, or of a kind that can't be read here: 1."),
-    "a page": (b"<html><script>alert(1)</script>", "that can't be read here: 1."),
-    "HEIC": (b"\0\0\0\x18ftypheic....", "that can't be read here: 1."),
-    "a zip": (pack({"a": "b"}), "that can't be read here: 1."),
-    "empty": (b"", "that can't be read here: 1."),
-    "cut": (drawn.make()[:60], "damaged or incomplete: 1."),
+    "a drawing": (SVG, "can't be read: 1."),
+    "a page": (b"<html><script>alert(1)</script>", "can't be read: 1."),
+    "HEIC": (b"\0\0\0\x18ftypheic....", "can't be read: 1."),
+    "a zip": (pack({"a": "b"}), "can't be read: 1."),
+    "empty": (b"", "can't be read: 1."),
+    "cut": (drawn.make()[:60], "can't be read: 1."),
     "a bomb": (drawn.bomb(50_000, 50_000), "more than 64 million pixels: 1."),
 }
 
@@ -442,8 +442,7 @@ class TestLost:
         [made], [told] = outcome.imported, outcome.notices
         assert told.endswith(why)
         question = made.messages.get(seq=1)
-        left = "missing in the file" if data is None else "not imported"
-        assert question.typed == f"What is this?\n\n[image: cat.png, {left}]"
+        assert question.typed == "What is this?\n\n[image: cat.png, not imported]"
         counts = len(question.attachments), made.image_files.count(), outcome.images
         assert counts == (1, 1, 1)
         assert violations() == []
@@ -458,7 +457,7 @@ class TestLost:
         files = {"conversations.json": [asked(UPLOAD)], f"{UPLOAD}.png": drawn.make()}
         data = pack(files, zipfile.ZIP_STORED)
         torn = data.replace(b"IDAT", b"idat")
-        assert "damaged or incomplete: 1." in take(alice, torn).notices[0]
+        assert "can't be read: 1." in take(alice, torn).notices[0]
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
     def test_image_that_unpacks_without_a_bound_is_lost(self, alice, method):
@@ -468,7 +467,7 @@ class TestLost:
             made.writestr(f"{UPLOAD}.png", drawn.make())
         outcome = take(alice, buffer.getvalue())
         assert (len(outcome.imported), outcome.images) == (1, 0)
-        assert "damaged or incomplete: 1." in outcome.notices[0]
+        assert "can't be read: 1." in outcome.notices[0]
 
     def test_large_image_is_lost(self, alice, settings):
         settings.ATTACHMENT_MAX_MB = 1

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -31,14 +32,14 @@ class SampleForm(forms.Form):
     """The filters and the number of the conversations to draw."""
 
     number = forms.IntegerField(
-        label=_("Conversations"),
+        label=capfirst(_("conversations")),
         min_value=1,
         max_value=MAX_CONVERSATIONS,
         initial=10,
         help_text=_("With fewer than 5, no policy is called better."),
     )
     seed = forms.IntegerField(
-        label=_("Seed"),
+        label=capfirst(_("seed")),
         min_value=0,
         max_value=MAX_SEED,
         initial=lambda: random.randrange(MAX_SEED),  # noqa: S311
@@ -69,7 +70,7 @@ class TriedPolicyForm(forms.Form):
 
     preset = forms.ChoiceField(
         label=_("Preset"),
-        choices=lambda: [("", _("None")), *preset_choices()],
+        choices=lambda: [("", capfirst(_("none"))), *preset_choices()],
         required=False,
     )
     overrides = OverridesField(

@@ -185,7 +185,7 @@ def test_answers_are_cancelled(client, alice, chat, provider):
     ask(client, model="ok")
     client.post(reverse("examples-cancel"))
     assert queue.latest(answers.KIND, alice).cancel_requested_at
-    assert "Stopping." in client.get(reverse("examples")).content.decode()
+    assert "Stopping…" in client.get(reverse("examples")).content.decode()
 
 
 def test_strangers_have_none_answered(bob, chat, provider):

@@ -88,7 +88,7 @@ def test_the_list_has_kinds_and_pages(client, conversation, monkeypatch):
         (4, {"label": "terrible"}, "Choose what kind"),
         (4, {"correction": " \u200b\n"}, "Write what should have been said"),
         (4, {"correction": LONG}, "the limit is 16,000"),
-        (4, {"correction": "a\0"}, "must be a text"),
+        (4, {"correction": "a\0"}, "This is not text"),
         (3, {}, "There is no reply #3"),
         (99, {}, "There is no reply #99"),
     ],
