@@ -1,7 +1,7 @@
 """The addresses of evidence, and of the site's public keys."""
 
 from django.apps import apps
-from django.urls import include, path, re_path
+from django.urls import include, path
 
 from . import views
 
@@ -13,8 +13,8 @@ conversation = [
 urlpatterns = [
     path("c/<uuid:uuid>/", include(conversation)),
     path(".well-known/windowpane-keys.json", views.show_keys, name="evidence-keys"),
-    re_path(
-        r"^\.well-known/windowpane-proof/(?P<sha256>[0-9a-f]{64})\.json$",
+    path(
+        ".well-known/windowpane-proof/<slug:sha256>.json",
         views.show_proof,
         name="evidence-proof",
     ),
