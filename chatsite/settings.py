@@ -215,7 +215,7 @@ REDIS_SENTINELS = env.server_list("REDIS_SENTINELS")
 layer = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
 if REDIS_URL:
     layer = {
-        "BACKEND": "chatsite.protocol.layer.PubSubLayer",
+        "BACKEND": "chatsite.protocol.pubsub.PubSubLayer",
         "CONFIG": {"url": REDIS_URL, "sentinels": REDIS_SENTINELS},
     }
 elif REDIS_SENTINELS:

@@ -10,24 +10,20 @@ its caller for long; what a hint did not bring is read from the database.
 import asyncio
 import contextvars
 import logging
-import uuid
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from channels.exceptions import ChannelFull
-from channels.layers import get_channel_layer
-from channels_redis.pubsub import RedisPubSubChannelLayer
-from redis.asyncio.connection import parse_url
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from channels.layers import InMemoryChannelLayer, get_channel_layer
 
 from chatsite import metrics
 from memory.leases import PROCESS
+
+if TYPE_CHECKING:
+    from .pubsub import PubSubLayer
 
 logger = logging.getLogger(__name__)
 
@@ -35,74 +31,6 @@ CALL_SECONDS = 1.0
 # How long a layer that failed is left alone before one call tries it again.
 PAUSE_SECONDS = 5.0
 RESTART_SECONDS = 1.0
-
-# What a call raises when Redis can't be reached. The last three come from the middle of
-# redis-py and of the event loop: the reader has closed the connection that the call was
-# about to write to (https://github.com/redis/redis-py/issues/4287).
-LOST = (OSError, RedisError, AttributeError, TypeError, RuntimeError)
-
-
-# The parts of an address that are options of the connection, not its target.
-KEPT = ("username", "password", "db")
-
-
-class PubSubLayer(RedisPubSubChannelLayer):
-    """A channel layer with which sockets open without Redis too.
-
-    Sockets receive messages only as members of a group, so a channel of their own need
-    not be known outside this process.
-    """
-
-    def __init__(self, url: str, sentinels: Sequence[str] = ()) -> None:
-        host = {
-            **(name_primary(url, sentinels) if sentinels else {"address": url}),
-            # redis-py 8 ends idle reads after 5 s by default.
-            "socket_timeout": 15,
-            "socket_connect_timeout": 2,
-            "socket_keepalive": True,
-            # One more try, on a new connection; a hint is not worth more.
-            "retry": Retry(NoBackoff(), 1),
-        }
-        super().__init__(hosts=[host])
-
-    async def new_channel(self, prefix: str = "specific.") -> str:
-        layer = self._get_layer()
-        channel = f"{layer.prefix}{prefix}{uuid.uuid4().hex}"
-        layer.channels[channel] = asyncio.Queue()
-        return channel
-
-    async def group_send(self, group: str, message: dict[str, Any]) -> int:
-        """Publish the message; return how many other processes received it.
-
-        The layer's own method keeps a lock until Redis has answered, so that all
-        replies of a process would stand in one queue.
-        """
-        layer = self._get_layer()
-        channel = layer._get_group_channel_name(group)
-        shard = layer._get_shard(channel)
-        shard._ensure_redis()
-        count = await shard._redis.publish(channel, self.serialize(message))
-        return count - (channel in shard._subscribed_to)
-
-
-def name_primary(url: str, sentinels: Sequence[str]) -> dict[str, Any]:
-    """Return the options of channels_redis for the primary that the sentinels name.
-
-    The host of `url` is the name under which the sentinels know the primary.
-    """
-    options = parse_url(url)
-    is_secure = options.pop("connection_class", None) is not None
-    known = {key: options[key] for key in KEPT if key in options}
-    pairs = (each.rpartition(":") for each in sentinels)
-    return {
-        # Read once more: the name of a host would be in lower case.
-        "master_name": urlsplit(url).netloc.rpartition("@")[2].partition(":")[0],
-        "sentinels": [(host.strip("[]"), int(port)) for host, _, port in pairs],
-        # One that does not answer is passed over.
-        "sentinel_kwargs": {"socket_timeout": 1, "socket_connect_timeout": 1},
-        "ssl": is_secure,
-        **known,
-    }
 
 
 class _Health:
@@ -148,7 +76,7 @@ def deliver_here(group: str, message: dict[str, Any]) -> None:
 
 def is_shared() -> bool:
     """Return whether other processes may be reached through the layer."""
-    return isinstance(get_channel_layer(), PubSubLayer)
+    return not isinstance(get_channel_layer(), InMemoryChannelLayer)
 
 
 async def spread_to_processes(group: str, message: dict[str, Any]) -> bool:
@@ -202,7 +130,7 @@ async def leave_group(group: str, receiver: Receiver) -> None:
 class _Reader:
     """The task that receives other processes' messages for one event loop."""
 
-    bearer: PubSubLayer
+    bearer: "PubSubLayer"
     channel: str
     task: asyncio.Task[None]
 
@@ -222,7 +150,7 @@ async def _channel_of(loop: asyncio.AbstractEventLoop) -> str:
     return reader.channel
 
 
-async def _listen_to_layer(bearer: PubSubLayer, channel: str) -> None:
+async def _listen_to_layer(bearer: "PubSubLayer", channel: str) -> None:
     while True:
         try:
             await _read_messages(bearer, channel)
@@ -232,7 +160,7 @@ async def _listen_to_layer(bearer: PubSubLayer, channel: str) -> None:
         await asyncio.sleep(RESTART_SECONDS)
 
 
-async def _read_messages(bearer: PubSubLayer, channel: str) -> None:
+async def _read_messages(bearer: "PubSubLayer", channel: str) -> None:
     has_warned = False
     while True:
         match await bearer.receive(channel):
@@ -252,12 +180,13 @@ async def _call_layer(method: str, *args: Any) -> bool:
 
 async def _ask_layer(method: str, *args: Any) -> tuple[bool, Any]:
     """Call a method of the layer; return whether it succeeded, and its answer."""
+    bearer = get_channel_layer()
     try:
-        answer = await _limit_time(getattr(get_channel_layer(), method)(*args))
+        answer = await _limit_time(getattr(bearer, method)(*args))
     except ChannelFull:
         logger.warning("layer: %s found a channel full", method)
         return False, None
-    except LOST as error:
+    except bearer.LOST as error:
         metrics.LAYER_FAILURES.inc()
         if health.ok:
             logger.warning("layer: %s failed: %s", method, type(error).__name__)

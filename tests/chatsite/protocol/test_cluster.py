@@ -9,7 +9,7 @@ import socket
 
 import pytest
 
-from chatsite.protocol.layer import PubSubLayer
+from chatsite.protocol.pubsub import PubSubLayer
 from tests.patience import wait_for
 from tests.servers import Redis
 

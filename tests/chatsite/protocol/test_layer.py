@@ -30,7 +30,7 @@ async def redis_layer(redis, settings, monkeypatch):
     monkeypatch.setattr(layer, "PAUSE_SECONDS", 0.5)
     monkeypatch.setattr(layer, "health", layer._Health())
     monkeypatch.setattr(layer, "_members", {})
-    config = {"BACKEND": "chatsite.protocol.layer.PubSubLayer", "CONFIG": {}}
+    config = {"BACKEND": "chatsite.protocol.pubsub.PubSubLayer", "CONFIG": {}}
     settings.CHANNEL_LAYERS = {"default": {**config, "CONFIG": {"url": redis.url}}}
     yield
     redis.send(signal.SIGCONT)

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from chatsite.protocol.layer import PubSubLayer, name_primary
+from chatsite.protocol.pubsub import PubSubLayer, name_primary
 from tests.patience import wait_for
 from tests.servers import Redis
 

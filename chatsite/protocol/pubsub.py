@@ -1,0 +1,84 @@
+"""The channel layer between processes: Redis, read without a lock per reply.
+
+A site without REDIS_URL does not import it: Redis's client is 70 modules.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from channels_redis.pubsub import RedisPubSubChannelLayer
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+# The parts of an address that are options of the connection, not its target.
+KEPT = ("username", "password", "db")
+
+
+class PubSubLayer(RedisPubSubChannelLayer):
+    """A channel layer with which sockets open without Redis too.
+
+    Sockets receive messages only as members of a group, so a channel of their own need
+    not be known outside this process.
+    """
+
+    # What a call raises when Redis can't be reached. The last three come from the
+    # middle of redis-py and of the event loop: the reader has closed the connection
+    # that the call was about to write to
+    # (https://github.com/redis/redis-py/issues/4287).
+    LOST = (OSError, RedisError, AttributeError, TypeError, RuntimeError)
+
+    def __init__(self, url: str, sentinels: Sequence[str] = ()) -> None:
+        host = {
+            **(name_primary(url, sentinels) if sentinels else {"address": url}),
+            # redis-py 8 ends idle reads after 5 s by default.
+            "socket_timeout": 15,
+            "socket_connect_timeout": 2,
+            "socket_keepalive": True,
+            # One more try, on a new connection; a hint is not worth more.
+            "retry": Retry(NoBackoff(), 1),
+        }
+        super().__init__(hosts=[host])
+
+    async def new_channel(self, prefix: str = "specific.") -> str:
+        layer = self._get_layer()
+        channel = f"{layer.prefix}{prefix}{uuid.uuid4().hex}"
+        layer.channels[channel] = asyncio.Queue()
+        return channel
+
+    async def group_send(self, group: str, message: dict[str, Any]) -> int:
+        """Publish the message; return how many other processes received it.
+
+        The layer's own method keeps a lock until Redis has answered, so that all
+        replies of a process would stand in one queue.
+        """
+        layer = self._get_layer()
+        channel = layer._get_group_channel_name(group)
+        shard = layer._get_shard(channel)
+        shard._ensure_redis()
+        count = await shard._redis.publish(channel, self.serialize(message))
+        return count - (channel in shard._subscribed_to)
+
+
+def name_primary(url: str, sentinels: Sequence[str]) -> dict[str, Any]:
+    """Return the options of channels_redis for the primary that the sentinels name.
+
+    The host of `url` is the name under which the sentinels know the primary.
+    """
+    options = parse_url(url)
+    is_secure = options.pop("connection_class", None) is not None
+    known = {key: options[key] for key in KEPT if key in options}
+    pairs = (each.rpartition(":") for each in sentinels)
+    return {
+        # Read once more: the name of a host would be in lower case.
+        "master_name": urlsplit(url).netloc.rpartition("@")[2].partition(":")[0],
+        "sentinels": [(host.strip("[]"), int(port)) for host, _, port in pairs],
+        # One that does not answer is passed over.
+        "sentinel_kwargs": {"socket_timeout": 1, "socket_connect_timeout": 1},
+        "ssl": is_secure,
+        **known,
+    }
