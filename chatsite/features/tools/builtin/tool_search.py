@@ -1,15 +1,15 @@
 """The tool `find_tools`, for conversations with more tools than a request should hold.
 
-A request then has this tool and those that it found or that were called before, in the
-order of the transcript, so that a new one leaves the beginning as it was.
+A request then has this tool, those that were called before and those that the last
+searches found, in the order of the transcript. So a new one leaves the beginning as it
+was, until an early search is no longer among the last.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from operator import itemgetter
 
-from django.db.models import Case, Min, Value, When
+from django.db.models import Max, Min
 from django.db.models.fields.json import KT
 from django.db.models.functions import Left
 from django.utils.translation import gettext_lazy as _
@@ -24,6 +24,8 @@ DESCRIPTION_CHARS, WORDS_CHARS = 200, 200
 # A request offers the tools that were called, and those of the last searches.
 MOST_SEARCHES = 50
 WORD = re.compile(r"[^\W_]+")
+# The words of a tool's name, and of its description.
+ToolWords = tuple[set[str], set[str]]
 # Of the conversation whose call runs.
 callable_tools: ContextVar[Sequence[SiteTool]] = ContextVar("tools", default=())
 
@@ -37,11 +39,11 @@ async def find_tools(words: str) -> str:
         words: A few words about what the tool does, such as "calendar create event".
     """  # noqa: D205 (models read it)
     tools = {each.name: each.tool for each in callable_tools.get()}
-    texts = _describe_tools(callable_tools.get())
-    if found := search_tools(words, texts):
+    words_of = _split_tools(callable_tools.get())
+    if found := search_tools(words, words_of):
         lines = [f"{n}: {tools[n].description[:DESCRIPTION_CHARS]}" for n in found]
         return "\n".join(["You can call these tools from now on.", *lines])
-    listed = ", ".join([*texts][:MOST_LISTED])
+    listed = ", ".join([*words_of][:MOST_LISTED])
     return f"No tool has one of these words. Some of the tools: {listed}."
 
 
@@ -52,35 +54,31 @@ def limit_offer(
     conversation: Conversation, tools: Sequence[SiteTool]
 ) -> tuple[str, ...]:
     """Return the names that a request offers of these tools, with the search."""
-    texts = _describe_tools(tools)
+    words_of = _split_tools(tools)
     # Of this turn, too. Each request reads them again, so the database leaves out
     # repeated calls, what other tools were given, and the ends of long searches.
-    is_search = When(name=FINDER.name, then=Left(KT("arguments__words"), WORDS_CHARS))
-    calls = conversation.tool_calls.filter(name__in=[FINDER.name, *texts])
-    rows = (
-        calls.values("name", words=Case(is_search, default=Value("")))
-        .annotate(first=Min("pk"))
-        # All tools that were called, then the last searches.
-        .order_by(Case(When(name=FINDER.name, then=1), default=0), "-first")
-    )[: len(texts) + MOST_SEARCHES]
-    found: dict[str, None] = {}
-    for row in sorted(rows, key=itemgetter("first")):
-        is_tool = row["name"] != FINDER.name
-        names = [row["name"]] if is_tool else search_tools(row["words"] or "", texts)
-        found |= dict.fromkeys(names)
-    return FINDER.name, *found
+    calls = conversation.tool_calls
+    called = calls.filter(name__in=words_of).values_list("name")
+    searches = (
+        calls.filter(name=FINDER.name)
+        .values(words=Left(KT("arguments__words"), WORDS_CHARS))
+        .annotate(first=Min("pk"), last=Max("pk"))
+        .order_by("-last")[:MOST_SEARCHES]
+    )
+    found = [(first, [name]) for name, first in called.annotate(first=Min("pk"))]
+    for row in searches:
+        found.append((row["first"], search_tools(row["words"] or "", words_of)))
+    names = (name for _first, each in sorted(found) for name in each)
+    return FINDER.name, *dict.fromkeys(names)
 
 
-def search_tools(words: str, texts: Mapping[str, str]) -> list[str]:
-    """Return the tools that have the most of these words; the name counts double.
-
-    `texts` are descriptions by names.
-    """
+def search_tools(words: str, words_of: Mapping[str, ToolWords]) -> list[str]:
+    """Return the tools that have the most of these words; the name counts double."""
     wanted = {*_split_words(words[:WORDS_CHARS])}
-    scores = {}
-    for name, text in texts.items():
-        in_name = wanted.intersection(_split_words(name))
-        scores[name] = 2 * len(in_name) + len(wanted.intersection(_split_words(text)))
+    scores = {
+        name: 2 * len(wanted & in_name) + len(wanted & in_text)
+        for name, (in_name, in_text) in words_of.items()
+    }
     ranked = sorted(filter(scores.get, scores), key=lambda name: -scores[name])
     return ranked[:MOST_FOUND]
 
@@ -95,6 +93,9 @@ def _split_words(text: str) -> Iterable[str]:
             yield from (word[at : at + 2] for at in range(len(word) - 1))
 
 
-def _describe_tools(tools: Iterable[SiteTool]) -> dict[str, str]:
-    found = (each for each in tools if each is not FINDER)
-    return {each.name: each.tool.description for each in found}
+def _split_tools(tools: Iterable[SiteTool]) -> dict[str, ToolWords]:
+    return {
+        each.name: ({*_split_words(each.name)}, {*_split_words(each.tool.description)})
+        for each in tools
+        if each is not FINDER
+    }

@@ -8,6 +8,7 @@ from chatsite.features.tools.builtin import tool_search
 from chatsite.features.tools.builtin.tool_search import (
     MOST_SEARCHES,
     WORDS_CHARS,
+    _split_words,
     search_tools,
 )
 from chatsite.features.tools.models import ToolCall
@@ -28,6 +29,9 @@ TEXTS = {
     "calendar_list_events": "List the events of a day.",
     "mail_send": "Send a message; an event can be attached.",
     "weather": "查询天气预报。",
+}
+WORDS_OF = {
+    name: ({*_split_words(name)}, {*_split_words(text)}) for name, text in TEXTS.items()
 }
 
 
@@ -55,7 +59,7 @@ def conversation(alice, settings, upstream):
     ],
 )
 def test_search_finds_whole_words_and_names_first(words, found):
-    assert search_tools(words, TEXTS)[: len(found) or 1] == found
+    assert search_tools(words, WORDS_OF)[: len(found) or 1] == found
 
 
 async def answer(conversation, session, text="Hello"):
@@ -164,10 +168,21 @@ def test_offer_reads_the_words_of_the_last_searches_only(
     monkeypatch.setattr(
         tool_search, "search_tools", lambda words, texts: searched.append(words) or []
     )
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         assert registry.list_offered(conversation) == ("find_tools", "look_up")
-    most = MOST_SEARCHES + len(own_tools.NAMES) - 1
-    assert searched == [f"nothing{at}" for at in range(last - most, last)]
+    newest = range(last - 1, last - 1 - MOST_SEARCHES, -1)
+    assert searched == [f"nothing{at}" for at in newest]
+
+
+def test_search_that_is_repeated_is_among_the_last(conversation):
+    others = [("find_tools", {"words": f"nothing{at}"}) for at in range(90)]
+    search = "find_tools", {"words": "look up"}
+    add_calls(conversation, search, *others)
+    assert registry.list_offered(conversation) == ("find_tools",)
+    repeated = ToolCall.objects.earliest("pk")
+    repeated.pk, repeated.place = None, 91
+    repeated.save()
+    assert "look_up" in registry.list_offered(conversation)
 
 
 def test_offer_has_tools_in_the_order_of_their_first_calls(conversation):
@@ -184,7 +199,7 @@ def test_offer_has_tools_in_the_order_of_their_first_calls(conversation):
 
 
 def test_offer_searches_the_first_characters_only():
-    assert search_tools("x" * WORDS_CHARS + " mail", TEXTS) == []
+    assert search_tools("x" * WORDS_CHARS + " mail", WORDS_OF) == []
 
 
 def test_search_is_not_among_the_tools_to_choose():
