@@ -2,16 +2,16 @@
 
 import base64
 import hashlib
-import json
 import pathlib
 import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from html import escape
+from json import JSONEncoder, loads
 
 OWN, BROKEN = "windowpane", "it has no signature that fits its hashes"
 P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
-D, DUMP = -121665 * pow(121666, -1, P) % P, json.JSONEncoder(ensure_ascii=False).encode
+D, DUMP = -121665 * pow(121666, -1, P) % P, JSONEncoder(ensure_ascii=False).encode
 BASE = 15112221349535400772501151409588531511454012693041857206046113283949847762202
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
@@ -73,8 +73,7 @@ def multiply_point(number: int, point: tuple) -> tuple:
     return add_points(half, point) if number % 2 else half
 
 
-def check_signature(file: dict, keys: dict) -> str:
-    own = file.pop("windowpane_signature", {})
+def check_signature(file: dict, own: dict, keys: dict) -> str:
     site, ours, day, value = own["site"], keys["site"], own["signed_at"], own["value"]
     key = {each["kid"]: each for each in keys["keys"]}.get(own["kid"])
     check(key and site == ours, f"it is signed by {site}, not with a key of {ours}")
@@ -99,7 +98,7 @@ def check_request(file: dict) -> str:
         return f"the request is not rebuilt: {request['missing']}"
     body = "".join(own["images"].get(piece, piece) for piece in request["body"])
     check(digest(body) == request["sha256"], "the request has another hash")
-    json.loads(body, object_hook=lambda each: said.extend(map(str, each.values())))
+    loads(body, object_hook=lambda each: said.extend(map(str, each.values())))
     all_said, whole = "\n".join(said), [d for d in file["dialog"] if d[OWN]["is_whole"]]
     texts = {f"message {d[OWN]['seq']}": d["body"] for d in whole} | own["sections"]
     for name, text in texts.items():
@@ -125,21 +124,22 @@ def count_messages(file: dict) -> str:
     return f"{total} of {total} messages accounted for: {said}"
 
 
-def check_proof(data: bytes, proof: dict) -> str:  # a Merkle tree as in RFC 6962
+def check_root(data: bytes, proof: dict, own: dict) -> str:  # as RFC 6962 hashes
     root = hashlib.sha256(b"\0" + hashlib.sha256(data).digest()).digest()
     for side, other in proof.get("path", ()):
         pair = (bytes.fromhex(other), root)[:: 1 if side == "left" else -1]
         root = hashlib.sha256(b"\1" + b"".join(pair)).digest()
     check(root.hex() == proof.get("root"), "the proof does not lead to its root")
-    return f"in the root of {proof['day']}, {proof['root']}"
+    return f"in the root of {own['signed_at'][:10]}, {proof['root']}"
 
 
 def verify(data: bytes, keys: bytes, *more: bytes) -> tuple[bool, str]:
     try:
-        file = json.loads(data.decode())
+        file = loads(data.decode())
         check(canonical(file).encode() == data, "it is not in its canonical form")
-        said = [check_signature(file, json.loads(keys)), check_request(file)]
-        said += count_messages(file), *(check_proof(data, json.loads(p)) for p in more)
+        own = file.pop("windowpane_signature", {})
+        said = [check_signature(file, own, loads(keys)), check_request(file)]
+        said += count_messages(file), *(check_root(data, loads(p), own) for p in more)
         return True, "; ".join(said)
     except Exception as error:  # noqa: BLE001
         return False, str(error) if isinstance(error, ValueError) else BROKEN

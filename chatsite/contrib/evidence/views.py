@@ -122,7 +122,9 @@ def show_proof(request: HttpRequest, sha256: str) -> HttpResponse:
     """Return the proof that a signed file is in the root of its day."""
     if pace.count_request(client_address(request), settings.EVIDENCE_PER_MINUTE):
         return HttpResponse(status=429, headers={"Retry-After": "60"})
-    proof = transparency.prove_inclusion(sha256)
-    if proof is None or not settings.EVIDENCE_ROOT_FILE:
+    if not settings.EVIDENCE_ROOT_FILE:
         raise Http404
-    return JsonResponse(proof)
+    proof = transparency.prove_inclusion(sha256)
+    if proof is None:
+        raise Http404
+    return JsonResponse(proof, headers={"Access-Control-Allow-Origin": "*"})

@@ -19,6 +19,7 @@ WRONG = (False, "the proof does not lead to its root")
 @pytest.fixture(autouse=True)
 def roots(settings, tmp_path):
     transparency.pace.clear()
+    transparency._read_day.cache_clear()
     settings.EVIDENCE_ROOT_FILE = str(tmp_path / "roots.txt")
     return tmp_path / "roots.txt"
 
@@ -71,7 +72,8 @@ class TestRecord:
         answers = [download(source).answer.status_code for _ in range(4)]
         assert answers == [200] * 4
         assert SignedFile.objects.count() == 2
-        transparency.record_file(b"of somebody else", "another")
+        another = b'{"windowpane_signature":{"signed_at":"2026-11-29T06:12:00Z"}}'
+        transparency.record_file(another, "another")
         assert SignedFile.objects.count() == 3
 
 
@@ -98,11 +100,11 @@ class TestRoots:
         call_command("evidence_root")
         assert roots.read_text() == ""
 
-    def test_old_days_are_deleted(self, roots):
+    def test_old_days_are_deleted_once_they_have_a_line(self, roots):
         record_day(2, days=transparency.KEPT_DAYS + 1)
         call_command("evidence_root")
         assert not SignedFile.objects.exists()
-        assert roots.read_text() == ""
+        assert len(roots.read_text().splitlines()) == 1
 
 
 class TestProof:
@@ -112,9 +114,11 @@ class TestProof:
         for number in range(count):
             data = b"%d" % number
             proof = transparency.prove_inclusion(hashlib.sha256(data).hexdigest())
-            assert proof["root"] in verify.check_proof(data, proof)
+            signature = {"signed_at": "2026-11-29T06:12:00Z"}
+            said = verify.check_root(data, proof, signature)
+            assert said == f"in the root of 2026-11-29, {proof['root']}"
             with pytest.raises(ValueError, match="does not lead"):
-                verify.check_proof(b"another", proof)
+                verify.check_root(b"another", proof, signature)
 
     def test_verifier_names_the_published_root(self, roots, client, source, download):
         evidence = [download(source) for _ in range(3)][-1]
@@ -124,9 +128,20 @@ class TestProof:
         proof = read_proof(client, evidence.data).content
         is_right, text = verify.verify(evidence.data, evidence.keys, proof)
         assert is_right
-        day, root, size = roots.read_text().split()
-        assert text.endswith(f"in the root of {day}, {root}")
+        _day, root, size = roots.read_text().split()
+        assert text.endswith(f"in the root of {timezone.now().date()}, {root}")
         assert size == "3"
+
+    def test_day_of_the_root_is_that_of_the_signature(self, client, source, download):
+        """A reader then compares the root with the line of the day that the file has:
+        one that was signed later with an earlier time is in the root of another day."""
+        evidence = download(source)
+        end_days()
+        proof = read_proof(client, evidence.data).json() | {"day": "1999-01-01"}
+        data = json.dumps(proof).encode()
+        is_right, text = verify.verify(evidence.data, evidence.keys, data)
+        assert is_right
+        assert text.endswith(f"in the root of {timezone.now().date()}, {proof['root']}")
 
     def test_wrong_proof_is_refused(self, client, source, download):
         one, other = download(source), download(source)

@@ -1,4 +1,4 @@
-"""A command that publishes the roots of the days whose evidence is complete."""
+"""A command that appends the roots of complete days to a file, to be published."""
 
 from typing import Any
 
@@ -14,5 +14,5 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.EVIDENCE_ROOT_FILE:
             raise CommandError("EVIDENCE_ROOT_FILE names no file.")
-        for line in transparency.publish_roots():
+        for line in transparency.append_roots():
             self.stdout.write(line)
