@@ -134,7 +134,9 @@ class Deciding:
         """Decide for a chain that ends inside a conversation, or is unknown."""
         is_edit = not _has_reply(self.messages[reach.length :])
         found = find_fits(self.messages, reach, self.client, self.known)
-        if fits := [fit for fit in found if not self.is_edited(fit, reach)]:
+        if fits := [
+            fit for fit in found if not self.rewords_known_question(fit, reach)
+        ]:
             whole = [fit for fit in fits if fit.is_whole]
             if whole or not is_edit:
                 return self.choose_fit(whole or fits)
@@ -144,10 +146,11 @@ class Deciding:
             return self.go_on_compacted(self.client.tip)
         return self.begin_new("unknown")
 
-    def is_edited(self, fit: Fit, reach: Reach) -> bool:
-        """Return whether a branch has the last question, which this fit has otherwise.
+    def rewords_known_question(self, fit: Fit, reach: Reach) -> bool:
+        """Return whether the fit has other words for a question that a branch has.
 
-        Then the user edited that question, and the history goes on in the branch.
+        Then the user edited that last question, and the history goes on in the branch.
+        A question with a stamp around the same words is still the same.
         """
         chained = {each.conversation for each in reach.places}
         families = {each.family for each in reach.places}
@@ -155,9 +158,10 @@ class Deciding:
             return False
         asked = range(reach.length - 1, -1, -1)
         last = next((at for at in asked if is_question(self.messages[at])), -1)
-        texts = fit.asked.texts.get(last)
-        likeness = compare_texts(*texts) if texts else None
-        return bool(texts) and not (likeness and likeness.is_contained)
+        if last not in fit.asked.texts:
+            return False
+        likeness = compare_texts(*fit.asked.texts[last])
+        return not (likeness and likeness.is_contained)
 
     def branch_off(self, reach: Reach, why: str) -> Decision:
         """Branch off after a served reply, or begin a new conversation.
