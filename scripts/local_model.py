@@ -1,4 +1,4 @@
-"""A real, very small model and the site that uses it, until one of them ends.
+"""A real, very small model and the site that uses it, until the site ends.
 
 It runs in an environment of its own, which has llama.cpp and the model (make local).
 """

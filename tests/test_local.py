@@ -58,6 +58,7 @@ def site(tmp_path):
 
     yield start
     for each in started:
+        each.terminate()
         each.stdout.close()
         each.wait(10)
 
