@@ -1,5 +1,6 @@
 """The decisions of users about rules."""
 
+from django.core import signing
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -30,6 +31,9 @@ ACTIONS = {
     "replace": gettext_lazy("replaced a rule"),
 }
 
+# What the decision about a rule changes in rows.
+ROW = ("pk", "text", "state", "replaced_by", "created_at")
+
 
 @transaction.atomic
 def confirm_rule(
@@ -51,6 +55,11 @@ def confirm_rule(
     said = rule.text or rule.words
     replace_older_rules(conversation, [said], before=rule.seq, by=rule)
     bound_rules(conversation)
+    _check_room(conversation, room)
+    return rule
+
+
+def _check_room(conversation: Conversation, room: int) -> None:
     confirmed = [r for r in list_standing_rules(conversation) if r.is_confirmed]
     count = choice.make_rule_counter(context.conversation_counter(conversation))
     tokens = sum(count(each.block) for each in confirmed)
@@ -58,7 +67,39 @@ def confirm_rule(
         raise ActionError(
             _("There is no room for another rule. Remove a rule on the right first.")
         )
-    return rule
+
+
+@transaction.atomic
+def reword_rule(
+    conversation: Conversation, pk: int, *, room: int, text: str = "", undo: str = ""
+) -> str:
+    """Confirm a rule as `text`, or undo that. Return what undoes it, signed.
+
+    That is each row that changed, as it was: the rule and those that it replaces.
+    """
+    transcript.lock_for_update(conversation)
+    rows = conversation.rules.values_list(*ROW)
+    before = set(rows)
+    if undo:
+        _restore_rows(conversation, undo)
+        _check_room(conversation, room)
+    else:
+        confirm_rule(conversation, pk, room=room, text=text)
+    changed = [(*row, str(at)) for *row, at in before - set(rows.all())]
+    return signing.dumps(changed, salt=str(conversation.uuid), compress=True)
+
+
+def _restore_rows(conversation: Conversation, signed: str) -> None:
+    try:
+        rows = signing.loads(signed, salt=str(conversation.uuid))
+    except signing.BadSignature:
+        raise ActionError(_("This no longer exists. Reload the page.")) from None
+    for pk, *values in rows:
+        fields = dict(zip(ROW[1:], values, strict=True))
+        # The rule that replaced it may be erased by now, as may be the rule itself.
+        by = conversation.rules.filter(pk=fields["replaced_by"]).first()
+        conversation.rules.filter(pk=pk).update(**{**fields, "replaced_by": by})
+    bound_rules(conversation)
 
 
 @transaction.atomic

@@ -12,8 +12,8 @@ from memory.engine import budget
 from memory.engine.rules.detection import MAX_CHARS
 from memory.models import Conversation
 
+from . import services
 from .models import Rule
-from .services import confirm_rule, set_rule
 from .store import with_rule_words
 
 State = Rule.State
@@ -41,11 +41,11 @@ def decide_rule(
         raise Http404
     before = conversation.rules.filter(pk=pk).values_list("state", flat=True).first()
     if name == "keep":
-        confirm_rule(conversation, pk, room=_find_rule_room(conversation))
+        services.confirm_rule(conversation, pk, room=_find_rule_room(conversation))
         text = _("Rule saved. It goes with every message.")
     else:
         state, text = RULE_STATES[name]
-        set_rule(conversation, pk, state)
+        services.set_rule(conversation, pk, state)
     undo = address_of(conversation, "rule", pk=pk, name=UNDO_RULE[State(before)])
     return Notice(str(text), undo)
 
@@ -54,14 +54,11 @@ def decide_rule(
 def reword_rule(
     request: HttpRequest, conversation: Conversation, *, pk: int, **kwargs: str
 ) -> Notice:
-    text = request.POST.get("text", "")
-    rules = with_rule_words(conversation.rules).filter(pk=pk)
-    before = rules.values_list("words", flat=True).first()
+    text, undo = (request.POST.get(name, "") for name in ("text", "undo"))
     room = _find_rule_room(conversation)
-    confirm_rule(conversation, pk, room=room, text=text)
-    said = _("Rule saved. It goes with every message.")
-    undo = address_of(conversation, "rule-reword", pk=pk)
-    return Notice(said, undo, {"text": before})
+    again = services.reword_rule(conversation, pk, room=room, text=text, undo=undo)
+    said = _("Undone.") if undo else _("Rule saved. It goes with every message.")
+    return Notice(said, address_of(conversation, "rule-reword", pk=pk), {"undo": again})
 
 
 def _find_rule_room(conversation: Conversation) -> int:

@@ -1,11 +1,14 @@
 """Rules on the page: offered at the message, listed on the right, and on the account
 page."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chatsite.features.rules import services
 from chatsite.jobs import summary_proposals
 from chatsite.turns.models import Preferences
 from memory import actions, transcript
@@ -82,18 +85,40 @@ def test_every_action_can_be_undone(client, chat):
         assert memory_url("rule", chat, pk=rule.pk, name=undo) in notice
 
 
-def test_a_rule_is_edited_in_place_and_undone(client, chat):
-    act(client, chat, "keep")
-    form = client.get(memory_url("rule-edit", chat, pk=chat.rules.get().pk))
+def test_a_rule_is_edited_in_place_and_undone(client, alice):
+    chat = transcript.create_conversation(alice, policy={"rules": "keep"})
+    talk_in_turns(chat, "Call me Sam.", WORDS)
+    rows, rule = chat.rules.order_by("pk").values(), chat.rules.latest("pk")
+    before = list(rows)
+    assert [row["state"] for row in before] == ["kept", "kept"]
+    form = client.get(memory_url("rule-edit", chat, pk=rule.pk))
     assert SHOWN in form.content.decode()
-    notice = act(client, chat, "reword", text="Answer in prose.")
-    assert memory_url("rule-reword", chat, pk=chat.rules.get().pk) in notice
-    assert f'name="text" value="{SHOWN}"' in notice
-    shown = pane(client, chat)
-    assert "Answer in prose.</q>" in shown
-    assert f"{SHOWN}</q>" not in shown
-    act(client, chat, "reword", text=WORDS)
+    notice = act(client, chat, "reword", text="Call me Kim.")
+    assert "Call me Kim.</q>" in pane(client, chat)
+    edited = list(rows.all())
+    assert [row["state"] for row in edited] == ["replaced", "confirmed"]
+    assert memory_url("rule-reword", chat, pk=rule.pk) in notice
+    again = act(client, chat, "reword", undo=read_undo(notice))
+    assert list(rows.all()) == before
     assert f"{SHOWN}</q>" in pane(client, chat)
+    act(client, chat, "reword", undo=read_undo(again))
+    assert list(rows.all()) == edited
+
+
+def test_undo_of_an_edited_rule_is_signed_and_needs_its_room(client, alice, chat):
+    act(client, chat, "keep")
+    undo = read_undo(act(client, chat, "reword", text="Answer in prose."))
+    other = transcript.create_conversation(alice)
+    talk_in_turns(other, WORDS)
+    for target, sent in ((chat, f"{undo}x"), (other, undo)):
+        assert "no longer exists" in act(client, target, "reword", undo=sent)
+    with pytest.raises(transcript.ActionError, match="no room"):
+        services.reword_rule(chat, chat.rules.get().pk, room=0, undo=undo)
+    assert [row.text for row in chat.rules.all()] == ["Answer in prose."]
+
+
+def read_undo(notice):
+    return re.search(r'name="undo" value="([^"]+)"', notice)[1]
 
 
 def test_rule_without_room_is_refused_with_a_sentence(client, alice, settings):
