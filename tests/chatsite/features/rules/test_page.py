@@ -163,7 +163,7 @@ def test_an_unknown_action_or_rule_is_refused(client, chat):
     pk = chat.rules.get().pk
     assert client.post(memory_url("rule", chat, pk=pk, name="fly")).status_code == 404
     target = memory_url("rule", chat, pk=pk + 1, name="keep")
-    assert "no such rule" in client.post(target, headers=HTMX).content.decode()
+    assert "no longer exists" in client.post(target, headers=HTMX).content.decode()
     target = memory_url("rule-edit", chat, pk=pk + 1)
     assert client.get(target, headers=HTMX).status_code == 404
 
