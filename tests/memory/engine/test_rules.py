@@ -57,6 +57,29 @@ def test_a_rule_is_a_part_of_the_text(text, rules):
 
 @pytest.mark.parametrize(
     "text",
+    ["请保证每次回答都用中文", "你答应我以后都用中文", "我决定以后你都用英文回答我"],
+)
+def test_a_promise_or_decision_about_the_replies_is_a_rule(text):
+    assert [text[each.start : each.end] for each in detection.find_rules(text)] == [
+        text
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我决定每天都给你写信",
+        "我打算以后请你吃饭",
+        "我答应你以后都早睡",
+        "他决定以后都用英文写",
+    ],
+)
+def test_other_promises_and_plans_are_no_rules(text):
+    assert detection.find_rules(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
     [
         "```\nAlways use tabs.\n```\nWhy?",
         "> Always use tabs.\nIs he right?",
