@@ -263,3 +263,10 @@ def test_neighbours_lend_less_where_nobody_asks():
         )
     ]
     assert lent[0] > 2 * lent[1] > 0
+
+
+@pytest.mark.parametrize(("messages", "share"), [(20, 1 / 3), (50, 1 / 6)])
+def test_neighbours_lend_this_share_where_none_has_a_question_mark(messages, share):
+    talk = [("Ann", "The vet is kind."), ("Ben", "Noted.")] * (messages // 2)
+    index = Index(documents(talk), Corpus(messages))
+    assert index._relate_neighbours() == pytest.approx(share)
