@@ -24,7 +24,7 @@ from .patterns import (
     RELEASES,
     SLOTS,
 )
-from .wishes import find_wish, is_for_one_reply, is_reported
+from .wishes import find_wish, is_chinese_about_one_text, is_reported
 
 # Of a longer text only the beginning and the end are read: there are no rules in the
 # middle of a document.
@@ -158,7 +158,7 @@ def _find_instruction(sentence: str) -> int | None:
         found = INSTRUCTIONS.search(sentence)
         if (
             found
-            and not is_for_one_reply(sentence)
+            and not is_chinese_about_one_text(sentence)
             and not is_reported(sentence, found.end())
             and not _takes_back(sentence)
         ):

@@ -29,8 +29,11 @@ def is_reported(sentence: str, end: int) -> bool:
     return any(each.reported.search(sentence, 0, end) for each in _choose(sentence))
 
 
-def is_for_one_reply(sentence: str) -> bool:
-    """Return whether a Chinese sentence is about a single text or answer."""
+def is_chinese_about_one_text(sentence: str) -> bool:
+    """Return whether a sentence is in Chinese and about a single text or answer.
+
+    Set phrases in English are rules beside such words, too: "make it a thing that …".
+    """
     return bool(HAN.search(sentence) and CHINESE.once.search(sentence))
 
 
