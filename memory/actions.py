@@ -196,11 +196,18 @@ def restore_version(
     summary = _find_version(conversation, version)
     is_stale = summary.status == Summary.Status.STALE
     if summary.status != Summary.Status.SUPERSEDED and not (may_be_stale and is_stale):
-        template = _(
-            "Version %(version)s can't come back: it failed, or its messages changed."
-        )
-        if summary.status == Summary.Status.ACTIVE:
-            template = _("Version %(version)s is already the current one.")
+        templates = {
+            Summary.Status.ACTIVE: _("Version %(version)s is already the current one."),
+            Summary.Status.STALE: _(
+                "Version %(version)s can't come back: its messages have changed."
+            ),
+            Summary.Status.ERASED: _(
+                "Version %(version)s can't come back: it was erased when one of its "
+                "messages was deleted."
+            ),
+        }
+        failed = _("Version %(version)s can't come back: it failed.")
+        template = templates.get(summary.status, failed)
         raise ActionError(template % {"version": version})
     ends = (summary.first_seq, summary.last_seq)
     by_hand = versions.by_hand(conversation, *ends)
@@ -252,7 +259,7 @@ def reinstate_versions(
     since = [] if made is None else versions.list_known(conversation)
     since = [row for row in since if row.version not in {*wanted, *(made or ())}]
     if any(row.is_by_hand and row.first_seq <= end for row in since):
-        text = _("That view can't come back: its summaries have changed.")
+        text = _("That view can't come back: a summary was edited since.")
         raise ActionError(text)
     later = [row for row in since if row.first_seq > end]
     versions.replace_all(conversation, summaries, author=author, later=later)

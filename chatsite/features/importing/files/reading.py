@@ -260,7 +260,7 @@ def explain_fault(path: tuple[Any, ...], why: str) -> str:
         where["number"] = path[1] + 1
         fault = _("entry %(number)s of its %(list)s can't be read: %(why)s.")
     elif path[:1] == ("conversation",):
-        fault = _("a part of it can't be read: %(why)s.")
+        fault = _("its settings can't be read: %(why)s.")
     else:
         fault = _("a part of it can't be read: %(why)s.")
     todo = _("Unless you have changed the file, export the conversation again.")
