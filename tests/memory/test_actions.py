@@ -63,7 +63,7 @@ class TestExclude:
         compact(compacted, "Without three.")
         version = in_force(compacted)[0][0]
         actions.include_messages(compacted, [3])
-        with pytest.raises(actions.ActionError, match="its messages changed"):
+        with pytest.raises(actions.ActionError, match="its messages have changed"):
             actions.restore_version(compacted, version, author=alice)
 
     def test_unknown_message_raises_an_error(self, compacted):
@@ -112,7 +112,7 @@ class TestRestore:
 
     def test_version_of_changed_messages_cannot_be_restored(self, compacted, alice):
         actions.exclude_messages(compacted, [8])
-        with pytest.raises(actions.ActionError, match="its messages changed"):
+        with pytest.raises(actions.ActionError, match="its messages have changed"):
             actions.restore_version(compacted, 2, author=alice)
 
     def test_restored_range_in_the_middle_brings_those_before_it(self, alice):
