@@ -2,8 +2,7 @@
 
 from typing import ClassVar
 
-from django.conf import settings
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -18,7 +17,7 @@ class Budget(models.Model):
         DOLLARS = "dollars", _("dollars")
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
+        User,
         models.CASCADE,
         null=True,
         blank=True,
@@ -74,10 +73,7 @@ class MonthlyUse(models.Model):
     """
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.CASCADE,
-        related_name="monthly_use",
-        verbose_name=_("user"),
+        User, models.CASCADE, related_name="monthly_use", verbose_name=_("user")
     )
     # Its first day, in the site's time zone.
     month = models.DateField(_("month"))
