@@ -87,7 +87,7 @@ def test_marks_bar_request_and_header_say_the_same(compacted):
     assert view.accounted == view.total == len(marks) == 27
     assert {m.version for m in marks} - {None} == set(sent["refs"]["summaries"])
     assert view.gauge.used == sum(part.tokens for part in view.sections)
-    assert view.gauge.used == sent["tokens"]["estimated"] == view.tokens_estimated
+    assert view.gauge.used == sent["tokens"]["estimated"]
     assert (view.sha256, list(view.request_messages)) == (
         sent["sha256"],
         sent["messages"],

@@ -77,7 +77,7 @@ def _draw_messages(draw: Draw, share: Share, seen: SharedContext) -> None:
 def _draw_stack(draw: Draw, seen: SharedContext) -> None:
     pane = seen.read_pane()
     sheets = [sheet for sheet in pane.sheets if sheet.section]
-    total = pane.tokens_estimated
+    total = pane.gauge.used
     head = f"What the model read · {total:,} tokens"
     _write_line(draw, (RIGHT, 40), head, 24, weight=600)
     room = BOTTOM - TOP - 60 - (44 + GAP) * len(sheets)

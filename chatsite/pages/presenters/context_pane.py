@@ -64,6 +64,8 @@ BEGINNING_CHARS = 2_500
 # The sections of which all messages are quoted in one.
 QUOTED = ("pinned", "recalled")
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
+# The names of tools in a pane, and in the references of a past request.
+OF_TOOLS = ("tools", "tools_refused", "tools_left_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,10 @@ class SeenMessage:
     def in_words(self) -> str:
         """The beginning of the text for people, without marks around attachments."""
         return unmark_attachments(self.text[:BEGINNING_CHARS])
+
+    @property
+    def sent_chars(self) -> int:
+        return len(self.text) + sum(len(arguments) for _name, arguments in self.calls)
 
     @property
     def is_of_tools(self) -> bool:
@@ -226,10 +232,6 @@ class ContextPane:
         return sum(self.counts.values())
 
     @property
-    def tokens_estimated(self) -> int:
-        return self.gauge.used
-
-    @property
     def sheets(self) -> tuple[Sheet, ...]:
         free = [part.tokens for part in self.gauge.segments if part.kind == "free"]
         usual = self.desk.usual if self.desk else 0
@@ -304,57 +306,62 @@ def model_view(
     call = None if reply is None else reply_call(conversation, reply)
     if reply is not None and call is None:
         raise ModelCall.DoesNotExist
-    built = (
-        rebuilding.rebuild_context(call)
-        if call
-        else next_turn(conversation, draft, files)
-    )
+    if call:
+        built, model = rebuilding.rebuild_context(call), call.model
+        own = _describe_sent(call, built)
+    else:
+        built, model = next_turn(conversation, draft, files), model_of(conversation)
+        own = _describe_next(conversation, built)
     # Files alone are a draft as well.
     draft = draft or " " * bool(files)
-    counts = (
-        places.count_sent(call)
-        if call
-        else places.count_places(conversation, built.refs)
-    )
-    model = call.model if call else model_of(conversation)
     sections = tuple(_make_sections(conversation, built, draft, is_past=bool(call)))
-    if built.usual:
-        counts = count_off(counts, built)
     policy = _policy_in_force(conversation, built, sections)
-    tools, refused, left_out = _tools_of(conversation, call)
-    latest = next(iter(_select_answered(conversation=conversation.pk)), None)
     gauge = make_gauge(conversation, policy, sections, model)
     return ContextPane(
         reply=reply,
         sections=sections,
         gauge=gauge,
-        counts=counts,
         model=providers.name_model(model),
         model_name=model,
         is_demo=providers.is_demo(model),
-        call=call or latest,
-        verified=_is_verified(call, built) if call else None,
         replies=tuple(_select_replies(conversation=conversation.pk)),
         request_messages=built.wire,
         sha256=built.sha256,
-        body_sha256=rebuilding.find_body_hash(call) if call else "",
         policy=preset_name(policy.preset),
         policy_error=conversation.policy_error,
         compact_rule=describe_trigger_rule(policy, gauge.window_limit),
         is_trimming=policy.strategy == "window",
         compaction_stopped=not lease.may_compact(conversation),
-        tools=tools,
-        tools_refused=refused,
-        tools_left_out=left_out,
         images_unsent=_list_unsent(sections, files, built.refs),
-        below=""
-        if call
-        else slots.draw("next", conversation=conversation, built=built),
-        desk=None if call else read_desk(conversation, built, latest),
-        varied=tuple(describe_changes(find_varied(built.refs), usual=()))
-        if call
-        else (),
+        **own,
     )
+
+
+def _describe_sent(call: ModelCall, built: context.RequestContext) -> dict[str, Any]:
+    """Return the values of the pane that only a past request has."""
+    return {
+        "call": call,
+        "counts": places.count_sent(call),
+        "verified": _is_verified(call, built),
+        "body_sha256": rebuilding.find_body_hash(call),
+        "varied": tuple(describe_changes(find_varied(built.refs), usual=())),
+        **{kind: tuple(call.refs.get(kind, ())) for kind in OF_TOOLS},
+    }
+
+
+def _describe_next(
+    conversation: Conversation, built: context.RequestContext
+) -> dict[str, Any]:
+    """Return the values of the pane that only the next request has."""
+    latest = next(iter(_select_answered(conversation=conversation.pk)), None)
+    counts = places.count_places(conversation, built.refs)
+    return {
+        "call": latest,
+        "counts": count_off(counts, built) if built.usual else counts,
+        "below": slots.draw("next", conversation=conversation, built=built),
+        "desk": read_desk(conversation, built, latest),
+        **dict(zip(OF_TOOLS, _find_tools(conversation), strict=True)),
+    }
 
 
 @prepared_rows()
@@ -382,16 +389,11 @@ def _is_verified(call: ModelCall, built: context.RequestContext) -> bool | None:
     return None if not is_same and rebuilding.is_erased(call) else is_same
 
 
-def _tools_of(
-    conversation: Conversation, call: ModelCall | None
-) -> tuple[tuple[str, ...], ...]:
-    """Return the names of the tools that a request offers, lacks and leaves out.
+def _find_tools(conversation: Conversation) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the tools that the next request offers, lacks and leaves out.
 
     It lacks tools that the server refuses; others are left out beside the offered ones.
     """
-    if call:
-        kinds = ("tools", "tools_refused", "tools_left_out")
-        return tuple(tuple(call.refs.get(kind, ())) for kind in kinds)
     chosen = registry.list_offered(conversation)
     if not dialects.find_dialect(model_of(conversation)).has_tools:
         return (), chosen, ()
@@ -410,8 +412,7 @@ def _policy_in_force(
         built.context.get_section("window"),
         count_tokens=context.conversation_counter(conversation),
     )
-    rows = [row for section in sections for row in section.summaries]
-    blocks = list(map(versions.to_block, rows))
+    blocks = [versions.to_block(row) for part in sections for row in part.summaries]
     return triggers.adapt_trigger(conversation.get_policy(), measures, blocks)
 
 
@@ -428,11 +429,9 @@ def _make_sections(
     can_switch = not is_past and sent.view is not None
     yield from _make_held_sections(built, sizes)
     if offered := dict(built.parts).get("tools"):
-        tools = tuple(map(SentTool.from_definition, built.tools))
-        tokens = 0 if "tools" in off else offered
         yield ContextSection(
-            *("tools", TITLES["tools"], tokens),
-            tools=tools,
+            *("tools", TITLES["tools"], 0 if "tools" in off else offered),
+            tools=tuple(map(SentTool.from_definition, built.tools)),
             can_switch=can_switch,
             off=off,
         )
@@ -503,11 +502,10 @@ def _list_statements(
     kind: str,
     off: frozenset[str],
 ) -> tuple[SentRule, ...]:
-    found: tuple[SentRule, ...] = ()
-    if kind == "rules":
-        found = list_sent_rules(conversation, built)
-    elif kind == "facts":
-        found = list_sent_facts(built)
+    if kind not in ("rules", "facts"):
+        return ()
+    is_rules = kind == "rules"
+    found = list_sent_rules(conversation, built) if is_rules else list_sent_facts(built)
     return tuple(replace(each, is_off=each.key in off) for each in found)
 
 
@@ -544,7 +542,10 @@ def _with_shortened(
     for seq, chars, calls in rows.values_list("seq", "chars", "tool_calls"):
         whole[seq] = chars + sum(len(dump_arguments(call)) for call in calls)
     return tuple(
-        _mark_shortened(message, whole.get(message.seq)) for message in messages
+        replace(each, shortened=(each.sent_chars, whole[each.seq]))
+        if each.sent_chars < whole.get(each.seq, 0)
+        else each
+        for each in messages
     )
 
 
@@ -595,11 +596,3 @@ def _list_unsent(
     if not any(seq for seq, *_rest in refs.get("images", ()) if seq == refs["newest"]):
         names += [each.name for each in draft if each.image]
     return tuple(names)
-
-
-def _mark_shortened(message: SeenMessage, whole: int | None) -> SeenMessage:
-    """`whole`: the characters that the message has in the transcript, if it matters."""
-    sent = len(message.text) + sum(len(arguments) for _name, arguments in message.calls)
-    if whole is None or sent >= whole:
-        return message
-    return replace(message, shortened=(sent, whole))

@@ -65,7 +65,7 @@ def test_an_empty_conversation_has_a_word_for_each(alice):
 def test_the_sentence_counts_what_the_model_reads(alice):
     made = make(alice, "One", "Two", "Three")
     client = signed_in(alice)
-    n = context_pane.model_view(made).tokens_estimated
+    n = context_pane.model_view(made).gauge.used
     assert f"The model reads ≈ {n} tokens: your last 6 messages." in page_of(
         client, made
     )
