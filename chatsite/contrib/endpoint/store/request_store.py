@@ -162,7 +162,6 @@ class RequestWriter:
         Return None if more has to be stored by store_more(). Raise CommandError for a
         limit of the site, and ApiError.
         """
-
         keys.check_tokens(self.key)
         limits.check_turn(self.key.owner_id)
         self.decision = self._decide()
@@ -274,12 +273,10 @@ class RequestWriter:
         made.policy = self.policy
         made.save(update_fields=["policy"])
         self._name_after_client(made)
-        is_single = of_parent.is_single and stays_single(
-            self.history, decision, is_branch=True
-        )
+        stays = stays_single(self.history, decision, is_branch=True)
         self.of_client = ClientConversation(
             conversation=made,
-            is_single="side" in decision.why or is_single,
+            is_single="side" in decision.why or (of_parent.is_single and stays),
             family=of_parent.family,
             own_family=of_parent.own_family,
             parent=parent,
@@ -350,23 +347,19 @@ class RequestWriter:
             )
             for index, at in some
         )
-        self.of_client.key = self.key
+        of_client = self.of_client
+        of_client.key = self.key
         # A later request may have another id, which is then ignored.
-        of_client, hints = self.of_client, self.request.hints
-        of_client.client = of_client.client or hints.conversation
-        self.of_client.length = max(
-            self.of_client.length,
-            self.of_client.shared,
-            *(position + 1 for _, position in some),
-            0,
-        )
-        self.of_client.open_position = max(self.of_client.length - 1, 0)
+        of_client.client = of_client.client or self.request.hints.conversation
+        ends_at = (position + 1 for _, position in some)
+        of_client.length = max(of_client.length, of_client.shared, *ends_at)
+        of_client.open_position = max(of_client.length - 1, 0)
         # Other columns may have been changed by hand meanwhile.
-        if self.of_client._state.adding:
-            self.of_client.save()
+        if of_client._state.adding:
+            of_client.save()
         else:
-            stands = {name: getattr(self.of_client, name) for name in STANDING_COLUMNS}
-            update_standing(pk=self.of_client.pk, **stands)
+            stands = {name: getattr(of_client, name) for name in STANDING_COLUMNS}
+            update_standing(pk=of_client.pk, **stands)
 
     def _hash_message(
         self, index: int, position: int, row: Message, is_again: bool
@@ -419,19 +412,18 @@ class RequestWriter:
                 limit = self.sent.limit
                 return OversizedRequest(self.conversation, limit, self.decision)
             self.store_pieces(self.sent.request.body.pieces)
-        open_turns = limits.admit_turn(self.key.owner_id, stored=False)
-        if not limits.has_place(open_turns):
+        if not limits.has_place(limits.admit_turn(self.key.owner_id, stored=False)):
             detail = "Too many of your requests run at once. Wait for one to end."
             raise ApiError(429, "too_many_requests", detail, retry_after=1)
         conversation = self.conversation
-        earlier = self._read_earlier()
         reply_seq = transcript.reserve_numbers(conversation, 1)
         call = store_call(self, reply_seq)
         turn, claim = self._claim_turn(call, reply_seq)
+        kind = self.reported.kind
         return StoredRequest(
             claim=claim,
             conversation=conversation,
-            lineage=self._name_lineage(),
+            lineage="continued" if kind == "retry" else kind,
             reply_seq=reply_seq,
             position=self.of_client.length,
             chain=self.history.last_chain,
@@ -439,14 +431,10 @@ class RequestWriter:
             title=self._suggest_title(),
             is_changed="forgotten" in self.changes
             or turn.user_message.seq < reply_seq - 1,
-            beside=self._find_beside(),
-            earlier=earlier,
+            beside=None if self.decision.conversation else self.of_client.linked_id,
+            earlier=self._read_earlier(),
             held=self.held,
         )
-
-    def _find_beside(self) -> int | None:
-        is_begun = self.decision.conversation is None
-        return self.of_client.linked_id if is_begun else None
 
     def _read_earlier(self) -> list[BaseMessage]:
         if self.previous is None or self.request.api.find_upstream(self.request.model):
@@ -455,10 +443,6 @@ class RequestWriter:
         rows = self.conversation.messages.filter(superseded_at=None, deleted_at=None)
         rows = rows if first is None else rows.filter(seq__lt=first)
         return read_langchain(rows.order_by("seq"))
-
-    def _name_lineage(self) -> str:
-        kind = self.reported.kind
-        return "continued" if kind == "retry" else kind
 
     @property
     def reported(self) -> Decision:
@@ -483,25 +467,19 @@ class RequestWriter:
             rows.update(system_prompt=text)
 
     def store_pieces(self, pieces: Sequence[SentPiece]) -> None:
-        self._find_rows_of_new(pieces)
-        self.pieces.store_new(pieces, self.rows)
-
-    def _find_rows_of_new(self, pieces: Sequence[SentPiece]) -> None:
-        """Find the rows of known messages that came in another form.
+        """Store new pieces, also of known messages that came in another form.
 
         Those are the last reply, as this client writes it, and messages that it
         changed.
         """
         new = {each.at for each in self.pieces.list_new(pieces)} - {None, *self.rows}
-        if not new:
-            return
-        first = min(new)
         aligned = dict(self.decision.aligned)
         shift = self.decision.parent_position - self.decision.first_new
-        for index, message in enumerate(self.messages):
-            if message.end > first and not new.isdisjoint(message.span):
+        for index, message in enumerate(self.messages if new else ()):
+            if not new.isdisjoint(message.span):
                 row = self._find_row(aligned.get(index, index + shift))
                 self.rows |= dict.fromkeys(message.span, row)
+        self.pieces.store_new(pieces, self.rows)
 
     def _claim_turn(
         self, call: ModelCall, reply_seq: int
@@ -541,8 +519,7 @@ class RequestWriter:
         if not words:
             return ""
         row = next((self.rows[at] for at in first.span if at in self.rows), None)
-        seq = row and row.seq
-        return transcript.suggest_title(self.conversation, words, seq)
+        return transcript.suggest_title(self.conversation, words, row and row.seq)
 
 
 def cut_notes(text: str) -> str:
