@@ -26,9 +26,9 @@ from memory.engine.summaries.summarizer import Checks
 T = TypeVar("T")
 
 # A thread that computes lets another one go on after so long. sqlite3 gives the
-# interpreter away at each row and takes it back: while streams are read, one piece of
-# work of the database thread waits up to a thousand times for that long.
-SWITCH_SECONDS = 0.00002
+# interpreter away at each row and takes it back: with 5 ms, a query of many rows
+# waits long for streams; with 20 µs, a word of a reply costs a tenth more.
+SWITCH_SECONDS = 0.0005
 
 # The number of a user, or another key that identifies the owner of the work. None: the
 # process itself, or an owner that is not known yet.
