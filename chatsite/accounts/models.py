@@ -1,6 +1,6 @@
 """The table that tells names apart which people would not."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -12,7 +12,9 @@ class NameKey(models.Model):
     takes one. Accounts that staff or an organisation name can look alike.
     """
 
-    user = models.ForeignKey(User, models.CASCADE, related_name="name_keys")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="name_keys"
+    )
     # A digest, for skeletons can be longer than what an index takes.
     key = models.CharField(max_length=64)
     is_first = models.BooleanField()

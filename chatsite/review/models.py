@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -41,7 +41,11 @@ class AccessEvent(AppendOnly):
         CSV = "csv", _("downloaded a list")
 
     user = models.ForeignKey(
-        User, models.SET_NULL, null=True, related_name="+", verbose_name=_("who")
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("who"),
     )
     # Kept when the account is gone.
     username = models.CharField(_("user name"), max_length=150, db_index=True)
@@ -49,7 +53,7 @@ class AccessEvent(AppendOnly):
     # Empty: a text that belongs to no conversation, such as the site's own prompt.
     conversation = models.UUIDField(_("conversation"), null=True, db_index=True)
     owner = models.ForeignKey(
-        User,
+        settings.AUTH_USER_MODEL,
         models.SET_NULL,
         null=True,
         related_name="staff_accesses",
@@ -74,7 +78,9 @@ class Review(AppendOnly):
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="reviews"
     )
-    user = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
     username = models.CharField(_("user name"), max_length=150)
     # The newest summary (0: none) and message at that time.
     version = models.PositiveIntegerField(_("version"))
@@ -111,7 +117,11 @@ class Tombstone(AppendOnly):
     sha256 = models.CharField(max_length=64)
     begun_at = models.DateTimeField(_("begun"))
     user = models.ForeignKey(
-        User, models.SET_NULL, null=True, related_name="+", verbose_name=_("erased by")
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("erased by"),
     )
     # Empty: by an operator on the command line.
     username = models.CharField(_("user name"), max_length=150, blank=True)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
@@ -27,7 +27,10 @@ class ApiKey(models.Model):
         GATEWAY = "gateway", _("of a gateway, which sends for others")
 
     owner = models.ForeignKey(
-        User, models.CASCADE, related_name="api_keys", verbose_name=_("user")
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="api_keys",
+        verbose_name=_("user"),
     )
     name = models.CharField(_("name"), max_length=60)
     # 32 random bytes can't be guessed, so a hash without salt or work protects them.
@@ -168,7 +171,9 @@ class ClientMessage(PrivateRow):
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="client_messages"
     )
-    owner = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
+    )
     # From 0, including the messages that its conversation shares with its parents.
     position = models.PositiveIntegerField()
     digest = models.BinaryField(max_length=32)
@@ -247,7 +252,9 @@ class ClientRequest(PrivateRow):
     call = models.OneToOneField(
         ModelCall, models.CASCADE, primary_key=True, related_name="of_client"
     )
-    owner = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
+    )
     key = models.ForeignKey(ApiKey, models.SET_NULL, null=True)
     lineage = models.CharField(max_length=20)
     why = models.JSONField(default=list)

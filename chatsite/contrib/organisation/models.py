@@ -1,6 +1,6 @@
 """The model of the rights that an identity provider has given to an account."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 
 
@@ -10,7 +10,9 @@ class Membership(models.Model):
     Only these are undone when the groups change.
     """
 
-    user = models.ForeignKey(User, models.CASCADE, related_name="+", editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", editable=False
+    )
     provider = models.CharField(max_length=40, editable=False)
     # Whether the account is staff because of its groups.
     gave_staff = models.BooleanField(default=False, editable=False)

@@ -2,7 +2,7 @@
 
 import uuid
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -16,7 +16,9 @@ class Upload(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    owner = models.ForeignKey(User, models.CASCADE, related_name="uploads")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="uploads"
+    )
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=20, blank=True)
     size = models.PositiveIntegerField()
@@ -79,7 +81,9 @@ class LongFile(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    owner = models.ForeignKey(User, models.CASCADE, related_name="long_files")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="long_files"
+    )
     # As memory/engine/attachments.py::LongText says it.
     sha256 = models.CharField(max_length=64)
     chars = models.PositiveIntegerField()

@@ -1,6 +1,6 @@
 """The table of devices that people are logged in on."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import models
 
@@ -17,7 +17,9 @@ class Device(PrivateRow):
     session = models.OneToOneField(
         Session, models.CASCADE, db_constraint=False, related_name="device"
     )
-    owner = models.ForeignKey(User, models.CASCADE, related_name="devices")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="devices"
+    )
     # One of the words of naming.BROWSERS and of naming.SYSTEMS; "" = another.
     browser = models.CharField(max_length=20, blank=True)
     system = models.CharField(max_length=20, blank=True)

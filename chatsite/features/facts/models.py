@@ -1,6 +1,6 @@
 """Facts that users state about themselves and want remembered."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +24,9 @@ class Fact(models.Model):
         REPLACED = "replaced", _("Replaced")
 
     # The owner of the conversation, to find all facts of a user at once.
-    owner = models.ForeignKey(User, models.CASCADE, related_name="facts")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="facts"
+    )
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="facts")
     message = models.ForeignKey(Message, models.CASCADE, related_name="facts")
     start = models.PositiveIntegerField()

@@ -1,6 +1,6 @@
 """The table of labels that people give to their conversations."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 
 from memory.models import Conversation, PrivateRow
@@ -11,7 +11,9 @@ class Label(PrivateRow):
 
     MAX_CHARS = 40
 
-    owner = models.ForeignKey(User, models.CASCADE, related_name="labels")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="labels"
+    )
     name = models.CharField(max_length=MAX_CHARS)
     # The name without the difference of capitals, which SQLite knows of ASCII only.
     # A letter becomes up to three.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -43,7 +43,7 @@ class QueueItem(models.Model):
         _("state"), max_length=4, choices=State, default=State.OPEN
     )
     assignee = models.ForeignKey(
-        User,
+        settings.AUTH_USER_MODEL,
         models.SET_NULL,
         null=True,
         blank=True,

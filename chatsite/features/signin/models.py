@@ -1,6 +1,6 @@
 """Links that let a user in or prove an address."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext, pgettext_lazy
@@ -22,7 +22,11 @@ class MailedLink(models.Model):
     kind = models.CharField(max_length=10, choices=LinkKind)
     # The account that it changes; for an invitation, the account made with it.
     user = models.ForeignKey(
-        User, models.CASCADE, null=True, related_name="+", verbose_name=_("account")
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        related_name="+",
+        verbose_name=_("account"),
     )
     # Its secret is in the link alone: who reads the database can't open it.
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
@@ -30,7 +34,7 @@ class MailedLink(models.Model):
     # The state of the account; a link to one that has changed since opens nothing.
     account_state = models.CharField(max_length=64, blank=True, editable=False)
     made_by = models.ForeignKey(
-        User,
+        settings.AUTH_USER_MODEL,
         models.CASCADE,
         null=True,
         related_name="+",

@@ -10,7 +10,7 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext
@@ -91,7 +91,11 @@ class ToolCall(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     tool_digest = models.CharField(max_length=64, blank=True, db_default="")
     answered_by = models.ForeignKey(
-        User, models.SET_NULL, null=True, blank=True, related_name="tool_calls_answered"
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="tool_calls_answered",
     )
     answered_at = models.DateTimeField(null=True, blank=True)
     allowed = models.BooleanField(null=True, blank=True)

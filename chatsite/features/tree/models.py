@@ -1,6 +1,6 @@
 """The table of branches that are shown as one conversation."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -11,7 +11,9 @@ from memory.models import Conversation, PrivateRow
 class Branch(PrivateRow):
     """A conversation that is shown as one with others, which begin as it does."""
 
-    owner = models.ForeignKey(User, models.CASCADE, related_name="+")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+"
+    )
     # The key of the conversation that all began with, which may be gone.
     tree = models.PositiveBigIntegerField(db_index=True)
     # Null: it is gone, but others part from it.

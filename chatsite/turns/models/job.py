@@ -1,6 +1,6 @@
 """The table of work that takes longer than a request may."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -28,7 +28,9 @@ class Job(models.Model):
     UNFINISHED = (State.QUEUED, State.RUNNING)
 
     kind = models.CharField(max_length=12)
-    user = models.ForeignKey(User, models.CASCADE, related_name="jobs")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="jobs"
+    )
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, null=True, related_name="jobs"
     )

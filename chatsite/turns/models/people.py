@@ -1,6 +1,6 @@
 """The tables of users: their usage, their sockets and their preferences."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -13,7 +13,10 @@ class Allowance(models.Model):
     """
 
     user = models.OneToOneField(
-        User, models.CASCADE, primary_key=True, related_name="allowance"
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        primary_key=True,
+        related_name="allowance",
     )
     tokens_per_day = models.PositiveIntegerField(
         _("own tokens per day"),
@@ -44,7 +47,9 @@ class Presence(models.Model):
     """The number of one user's sockets in one process; counts until its lease ends."""
 
     process = models.CharField(max_length=32)
-    user = models.ForeignKey(User, models.CASCADE, related_name="presences")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="presences"
+    )
     sockets = models.PositiveIntegerField()
     lease_until = models.DateTimeField()
 
@@ -74,7 +79,10 @@ class Preferences(models.Model):
         LINE = "line", _("As lines")
 
     user = models.OneToOneField(
-        User, models.CASCADE, primary_key=True, related_name="preferences"
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        primary_key=True,
+        related_name="preferences",
     )
     model = models.CharField(max_length=100, blank=True)
     preset = models.CharField(max_length=40, blank=True)

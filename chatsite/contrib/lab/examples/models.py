@@ -1,6 +1,6 @@
 """Replies that are examples, and what other models made of their requests."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -37,7 +37,10 @@ class Example(models.Model):
         Message, models.CASCADE, related_name="examples", verbose_name=_("reply")
     )
     author = models.ForeignKey(
-        User, models.CASCADE, related_name="examples", verbose_name=_("marked by")
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="examples",
+        verbose_name=_("marked by"),
     )
     label = models.CharField(_("kind"), max_length=10, choices=Label)
     correction = models.TextField(_("what should have been said"), blank=True)
@@ -76,7 +79,7 @@ class ExampleAnswer(models.Model):
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="+")
     example = models.ForeignKey(Example, models.CASCADE, related_name="answers")
     # The user who pays for it: the author of the example, or staff.
-    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     model = models.CharField(max_length=100)
     # "" = the request as it was sent.
     preset = models.CharField(max_length=20, blank=True)

@@ -1,6 +1,6 @@
 """Experiments and samples: stored conversations played through other policies."""
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -14,7 +14,11 @@ class Sample(PrivateRow):
     """Several conversations, drawn by a seed, each played through the same policies."""
 
     user = models.ForeignKey(
-        User, models.SET_NULL, null=True, related_name="+", verbose_name=_("started by")
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("started by"),
     )
     # The filters of the form from which the sample was drawn.
     drawn_from = models.JSONField(default=dict)
@@ -52,7 +56,11 @@ class Experiment(models.Model):
         Conversation, models.CASCADE, related_name="experiments"
     )
     user = models.ForeignKey(
-        User, models.SET_NULL, null=True, related_name="+", verbose_name=_("started by")
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("started by"),
     )
     # In a sample, columns 0 and 1 are the conversation's own policy, played twice, and
     # the columns from 2 on are the policies of the sample.

@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from django.contrib.auth.models import Group, User
+from django.conf import settings
+from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -17,7 +18,7 @@ class Budget(models.Model):
         DOLLARS = "dollars", _("dollars")
 
     user = models.ForeignKey(
-        User,
+        settings.AUTH_USER_MODEL,
         models.CASCADE,
         null=True,
         blank=True,
@@ -73,7 +74,10 @@ class MonthlyUse(models.Model):
     """
 
     user = models.ForeignKey(
-        User, models.CASCADE, related_name="monthly_use", verbose_name=_("user")
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="monthly_use",
+        verbose_name=_("user"),
     )
     # Its first day, in the site's time zone.
     month = models.DateField(_("month"))

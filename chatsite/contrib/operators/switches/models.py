@@ -6,7 +6,7 @@ One row counts from then until it is switched on again.
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
-from django.contrib.auth.models import User
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -31,7 +31,11 @@ class SwitchedOff(models.Model):
     )
     reason = models.CharField(_("reason"), max_length=MAX_REASON_CHARS)
     user = models.ForeignKey(
-        User, models.SET_NULL, null=True, related_name="+", verbose_name=_("who")
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("who"),
     )
     # Kept when the account is gone.
     username = models.CharField(_("by"), max_length=150)
