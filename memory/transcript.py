@@ -24,7 +24,7 @@ from .engine.tokens import count_message
 from .models import Change, Conversation, Message, ModelCall
 from .rules import rule_source
 from .search import recall
-from .sql import Update, prepared_rows, prepared_update
+from .sql import Update, insert_row, prepared_rows, prepared_update
 from .view import tool_groups
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
@@ -479,8 +479,8 @@ def store_results(messages: Sequence[Message]) -> None:
 @transaction.atomic(savepoint=False)
 def _save_message(message: Message) -> Message:
     message.tokens = count_message(message.to_langchain())
-    message.save()
-    recall.index_messages([message])
+    insert_row(message)
+    recall.index_new(message)
     return message
 
 

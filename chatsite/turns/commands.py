@@ -27,6 +27,7 @@ from memory.engine.attachments import Attachment
 from memory.leases import new_owner
 from memory.models import Change, Conversation, Message
 from memory.rules import rule_source
+from memory.sql import insert_row
 
 from . import limits, model_access, requests
 from .lifecycle import State, TurnClaim, end, position, unfinished
@@ -170,12 +171,13 @@ def _find_files(
 
 
 def _queue_turn(message: Message, **values: Any) -> Turn:
-    return Turn.objects.create(
+    turn = Turn(
         conversation=message.conversation,
         user_message=message,
         reply_seq=message.seq + 1,
         **values,
     )
+    return insert_row(turn)
 
 
 def _insert_claimed(message: Message) -> TurnClaim:

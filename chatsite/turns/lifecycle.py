@@ -22,7 +22,13 @@ from memory.compaction import lease, preparation
 from memory.engine.summaries.material import dump_json
 from memory.leases import Claim, LeaseStatus, new_owner
 from memory.models import Conversation, Message, ModelCall
-from memory.sql import Update, ValueByKey, prepared_rows, prepared_update
+from memory.sql import (
+    Update,
+    ValueByKey,
+    insert_row,
+    prepared_rows,
+    prepared_update,
+)
 
 from . import limits
 from .models import TURN_LEASE, Turn
@@ -227,7 +233,7 @@ def record_request(
     conversation: Conversation, built: context.RequestContext, model: str, purpose: str
 ) -> ModelCall:
     """Store the row of a request that is about to be sent, and return it."""
-    call = ModelCall.objects.create(
+    call = ModelCall(
         conversation=conversation,
         purpose=purpose,
         refs=built.refs,
@@ -238,7 +244,7 @@ def record_request(
         parts=built.parts,
     )
     context.keep_prompts(conversation, built)
-    return call
+    return insert_row(call)
 
 
 @prepared_update()

@@ -21,6 +21,7 @@ from memory.engine.search.ranking import (
 )
 from memory.engine.summaries.material import dump_json
 from memory.models import Conversation, Message, RecallEntry
+from memory.sql import insert_row
 
 BATCH = 500
 # The separator of a message's passages; neither database parses it as a word.
@@ -83,6 +84,11 @@ def index_messages(messages: list[Message]) -> None:
         unique_fields=["message"],
         update_fields=["terms", "dates", "passages"],
     )
+
+
+def index_new(message: Message) -> None:
+    """Index a message that was just stored, in its transaction."""
+    insert_row(RecallEntry(**describe_entry(message)))
 
 
 def index_all(*, again: bool = False) -> int:

@@ -8,10 +8,12 @@ import pytest
 from django.db import DataError, IntegrityError, connection, transaction
 from django.db.models import DateTimeField, F, UUIDField
 from django.db.models.functions import Now
+from django.db.models.sql.compiler import SQLInsertCompiler
 
 from memory import transcript
+from memory.integrity.signatures import has_valid_signature
 from memory.models import Conversation, Message
-from memory.sql import prepared_rows, prepared_update
+from memory.sql import insert_row, prepared_rows, prepared_update
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
 
@@ -85,6 +87,42 @@ def test_an_update_changes_the_rows_it_names(conversation, bob):
     other.refresh_from_db()
     assert other.title == ""
     assert change(pk=-1, title="") == 0
+
+
+def make_message(conversation, seq, **values):
+    return Message(conversation=conversation, seq=seq, role="user", tokens=1, **values)
+
+
+def test_inserted_rows_are_those_that_django_saves(conversation):
+    values = {"text": "100 %s", "tool_calls": [{"ü": 1}], "pinned_at": LATER}
+    saved = make_message(conversation, 10, **values)
+    saved.save()
+    row = make_message(conversation, 11, **values)
+    assert insert_row(row) is row
+    assert not row._state.adding
+    stored = Message.objects.get(pk=row.pk)
+    assert has_valid_signature(stored)
+    own = {"id", "seq", "created_at", "signature"}
+    for field in {each.attname for each in Message._meta.fields} - own:
+        assert getattr(stored, field) == getattr(saved, field), field
+    assert stored.created_at == row.created_at
+
+
+def test_inserted_expressions_are_those_of_their_call(conversation):
+    first, second = (
+        insert_row(make_message(conversation, seq, pinned_at=Now() + delta))
+        for seq, delta in ((10, timedelta(0)), (11, timedelta(days=1)))
+    )
+    pinned = Message.objects.in_bulk([first.pk, second.pk])
+    assert pinned[second.pk].pinned_at - pinned[first.pk].pinned_at > timedelta(hours=1)
+
+
+def test_an_insert_is_compiled_once(conversation, monkeypatch):
+    insert_row(make_message(conversation, 10))
+    monkeypatch.delattr(SQLInsertCompiler, "as_sql")
+    insert_row(make_message(conversation, 11, text="Another"))
+    with pytest.raises(DataError):
+        insert_row(make_message(conversation, 12, text="NUL \0"))
 
 
 def test_a_value_is_converted_where_it_is_compared(conversation):
