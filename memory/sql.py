@@ -22,6 +22,7 @@ from django.db.models import (
     TextField,
     Window,
 )
+from django.db.models.constants import OnConflict
 from django.db.models.functions import RowNumber
 from django.db.models.sql import InsertQuery, Query, UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
@@ -191,6 +192,15 @@ class PreparedRows(_PreparedStatement):
         self._rows = built
         return built.query
 
+    def _compile(self, names: Iterable[str]) -> Compiled:
+        compiled = super()._compile(names)
+        compiler = compiled[0]
+        columns = [each[0] for each in compiler.select[: compiler.col_count]]
+        # Django finds them anew for each call.
+        converters = compiler.get_converters(columns)
+        compiler.get_converters = lambda _: converters
+        return compiled
+
     def __call__(self, **values: Any) -> list[Any]:
         compiler = self._fill(values)
         query = copy(compiler.query)
@@ -244,15 +254,16 @@ def prepared_update(**fields: Field) -> Callable[[Callable[..., Any]], PreparedU
     return lambda build: PreparedUpdate(build, fields)
 
 
-def insert_row(row: Row) -> Row:
+def insert_row(row: Row, update: tuple[str, ...] = ()) -> Row:
     """Store a new row as row.save() does, but compile the statement once for a process.
 
-    Without the signals of save().
+    Without the signals of save(). `update`: the columns that a row which has its key
+    already gets from it.
     """
     fields = _inserted_fields(type(row))
     values = {each.attname: each.pre_save(row, add=True) for each in fields}
     given = [each for each in values.items() if hasattr(each[1], "as_sql")]
-    sql, params = _compile_insert(type(row), tuple(given))
+    sql, params = _compile_insert(type(row), tuple(given), update)
     connection = connections[DEFAULT_DB_ALIAS]
     filled = _fill_params(params, values, connection)
     with (
@@ -267,15 +278,23 @@ def insert_row(row: Row) -> Row:
 
 @lru_cache(maxsize=100)
 def _compile_insert(
-    model: type[Model], expressions: tuple[tuple[str, Any], ...]
+    model: type[Model],
+    expressions: tuple[tuple[str, Any], ...],
+    update: tuple[str, ...],
 ) -> tuple[str, tuple[Any, ...]]:
     fields = _inserted_fields(model)
     values = {each.attname: Parameter(each.attname, each) for each in fields}
-    query = InsertQuery(model)
+    key = model._meta.pk
+    query = InsertQuery(
+        model,
+        on_conflict=OnConflict.UPDATE if update else None,
+        update_fields=[model._meta.get_field(name) for name in update],
+        unique_fields=[key],
+    )
     row = SimpleNamespace(**values | dict(expressions))
     query.insert_values(fields, [row], raw=True)
     compiler = query.get_compiler(DEFAULT_DB_ALIAS)
-    compiler.returning_fields = [model._meta.pk]
+    compiler.returning_fields = [key]
     [statement] = compiler.as_sql()
     return statement
 

@@ -31,11 +31,13 @@ def count_text(text: str) -> int:
 
 
 def count_message(message: BaseMessage) -> int:
-    tokens = count_text(message.text) + MESSAGE_OVERHEAD
+    content = message.content
+    # LangChain makes `text` anew at each use.
+    text = content if isinstance(content, str) else message.text
+    tokens = count_text(text) + MESSAGE_OVERHEAD
     # Images are added when a request is built; they are not part of the text.
-    tokens += sum(
-        each.tokens for each in message.additional_kwargs.get(SENT_IMAGES, ())
-    )
+    if images := message.additional_kwargs.get(SENT_IMAGES):
+        tokens += sum(each.tokens for each in images)
     if isinstance(message, AIMessage):
         for call in message.tool_calls:
             arguments = json.dumps(call["args"], ensure_ascii=False)

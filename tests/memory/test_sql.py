@@ -12,7 +12,7 @@ from django.db.models.sql.compiler import SQLInsertCompiler
 
 from memory import transcript
 from memory.integrity.signatures import has_valid_signature
-from memory.models import Conversation, Message
+from memory.models import Conversation, Message, RecallEntry
 from memory.sql import insert_row, prepared_rows, prepared_update
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
@@ -115,6 +115,18 @@ def test_inserted_expressions_are_those_of_their_call(conversation):
     )
     pinned = Message.objects.in_bulk([first.pk, second.pk])
     assert pinned[second.pk].pinned_at - pinned[first.pk].pinned_at > timedelta(hours=1)
+
+
+def test_an_insert_can_change_the_row_with_its_key(conversation):
+    row = conversation.messages.get(seq=1).recall_entry
+    row.terms, row.seq = "other words", 77
+    for update in ("terms",), ("terms", "seq"):
+        insert_row(row, update=update)
+        stored = RecallEntry.objects.get(pk=row.pk)
+        assert stored.terms == "other words"
+        assert (stored.seq == 77) == ("seq" in update)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert_row(row)
 
 
 def test_an_insert_is_compiled_once(conversation, monkeypatch):

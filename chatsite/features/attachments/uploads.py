@@ -175,10 +175,12 @@ def take_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
 
     Call it in the transaction that stores the message.
     """
+    if not ids:
+        return []
     found = find_files(owner_id, ids, whole=True)
     # Of two messages that name one file, one deletes it; the other finds too few.
     rows = Upload.objects.filter(owner=owner_id, pk__in=ids)
-    if found and rows.delete()[0] < len(found):
+    if rows.delete()[0] < len(found):
         return find_files(owner_id, ids)
     return found
 

@@ -12,7 +12,7 @@ from chatsite.features.tools.tool_loop import reminders
 from chatsite.features.tools.tool_loop.reminders import News
 from chatsite.turns.models import Turn
 from memory.models import Conversation
-from memory.sql import prepared_rows
+from memory.sql import insert_row, prepared_rows
 
 from .models import UnreadTurn
 
@@ -99,12 +99,7 @@ def note_turn(turn: Turn, state: str) -> News | None:
         return None
     row = UnreadTurn(conversation_id=turn.conversation_id, turn=turn)
     try:
-        UnreadTurn.objects.bulk_create(
-            [row],
-            update_conflicts=True,
-            unique_fields=["conversation"],
-            update_fields=["turn"],
-        )
+        insert_row(row, update=("turn",))
     except IntegrityError:
         return None
     return _make_news(turn.conversation, turn, state)

@@ -75,7 +75,7 @@ def compiled(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_watcher")
-@pytest.mark.parametrize(("html", "most", "built"), [(False, 28, 1), (True, 33, 1)])
+@pytest.mark.parametrize(("html", "most", "built"), [(False, 27, 0), (True, 32, 0)])
 async def test_a_turn_is_few_statements(
     alice, session, upstream, settings, compiled, html, most, built
 ):

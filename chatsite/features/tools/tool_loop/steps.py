@@ -14,10 +14,9 @@ from . import answers
 
 def runs_in_steps(turn: Turn) -> bool:
     """Return whether the conversation has tools, or had some at an earlier attempt."""
-    if turn.conversation.tools:
-        return True
-    calls = turn.tool_calls.filter(request__superseded_at=None)
-    return turn.may_have_rows and calls.exists()
+    if turn.conversation.tools or not turn.may_have_rows:
+        return bool(turn.conversation.tools)
+    return turn.tool_calls.filter(request__superseded_at=None).exists()
 
 
 def has_open_calls() -> Exists:
