@@ -55,7 +55,6 @@ def show_conversation(request: HttpRequest, conversation: Conversation) -> Value
             conversation, read_number(request, "at")
         ),
         "max_chars": settings.MESSAGE_MAX_CHARS,
-        "tool_cards": preferred.tool_cards,
         "enter_breaks_line": preferred.enter_breaks_line,
         **model_values(conversation),
         **conversation_list.make_list(request.user, request.GET),

@@ -133,21 +133,6 @@ def test_a_card_in_an_earlier_turn_follows_its_call(open_page, site, write_in):
         expect(found.locator(".tool-body")).to_be_visible()
 
 
-def test_calls_can_be_lines(chat, site, made):
-    heights = []
-    for value in ("card", "line"):
-        chat.page.goto(f"{site.url}/account/#memory")
-        chat.page.select_option("[name=tool_cards]", value)
-        chat.page.locator("#memory .display-choice button").click()
-        expect(chat.page.locator(".saved")).to_be_visible()
-        chat.open(site.url + made[0])
-        heights.append(card(chat, "weigh").first.bounding_box()["height"])
-    chat.page.goto(f"{site.url}/account/#memory")
-    chat.page.select_option("[name=tool_cards]", "card")
-    chat.page.locator("#memory .display-choice button").click()
-    assert heights[1] < heights[0]
-
-
 def test_cards_are_accessible(chat):
     open_all(chat)
     is_clean(chat.page)

@@ -28,7 +28,6 @@ class ToolsConfig(AppConfig):
         from .tool_loop import audit, result_files
 
         plugins.register_field("start", "tools", parts.make_start_field)
-        slots.register("account.memory", parts.draw_account_section)
         slots.register("conversation.memory", parts.draw_menu_item)
         plugins.register_socket(
             events=[events.ToolEvent],

@@ -4,29 +4,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.accounts.preferences import find_preferences
 from chatsite.pages.parts import draw_dialog_button
 from chatsite.review.redaction import select_readable, show_text
 from chatsite.review.rights import Rights
-from chatsite.turns.models import Preferences
 from memory.models import Conversation, Message
 
 from . import registry
 from .models import ToolCall
-
-
-class DisplayForm(forms.ModelForm):
-    """The display settings of conversations of one user, in every browser."""
-
-    class Meta:
-        model = Preferences
-        fields = ("tool_cards",)
-        labels = {"tool_cards": _("Tool calls")}
 
 
 class ToolsField(forms.MultipleChoiceField):
@@ -51,12 +39,6 @@ def draw_menu_item(conversation: Conversation) -> str:
     """Return the menu item of a conversation that leads to its choice of tools."""
     url = reverse("memory-tools", args=[conversation.uuid])
     return draw_dialog_button(url, _("Tools…"))
-
-
-def draw_account_section(request: HttpRequest) -> str:
-    """Return the section for the user's display of calls."""
-    form = DisplayForm(instance=find_preferences(request.user))
-    return render_to_string("tools/_account.html", {"form": form}, request)
 
 
 def draw_called(

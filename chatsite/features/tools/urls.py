@@ -25,6 +25,5 @@ conversation = [
 ]
 
 urlpatterns = [
-    path("account/display/", views.post_display, name="account-display"),
     path("c/<uuid:uuid>/", include(conversation)),
 ]

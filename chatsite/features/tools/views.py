@@ -6,18 +6,15 @@ Calls are answered here if no socket is open.
 from mimetypes import guess_extension
 
 from asgiref.sync import async_to_sync
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
-from chatsite.accounts import preferences
 from chatsite.accounts.access import (
     Values,
     conversation_fragment,
     conversation_view,
-    private_page,
 )
 from chatsite.features.tools import registry
 from chatsite.llm import dialects
@@ -33,7 +30,6 @@ from memory.models import Conversation, Message
 from . import late_results
 from .cards import file_cards
 from .commands import read_consent
-from .parts import DisplayForm
 
 
 @conversation_fragment("tools/_choice.html")
@@ -146,16 +142,3 @@ def cancel_call(
 def _refuse_command(error: CommandError) -> HttpResponse:
     status = 404 if error.code == "not_found" else 409
     return HttpResponse(error.detail, status=status, content_type="text/plain")
-
-
-@private_page("POST")
-def post_display(request: HttpRequest) -> HttpResponse:
-    """Store the user's display of calls, from the account page."""
-    preferred = preferences.find_preferences(request.user)
-    form = DisplayForm(request.POST, instance=preferred)
-    if not form.is_valid():
-        text = " ".join(why for found in form.errors.values() for why in found)
-        return HttpResponse(text, status=422, content_type="text/plain")
-    form.save()
-    messages.success(request, _("Saved."))
-    return redirect("account")

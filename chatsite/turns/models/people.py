@@ -2,7 +2,6 @@
 
 from django.conf import settings
 from django.db import models
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -40,7 +39,7 @@ class Allowance(models.Model):
     )
 
     def __str__(self) -> str:
-        return gettext("Usage and limits of %(user)s") % {"user": self.user}
+        return f"{self._meta.verbose_name}: {self.user}"
 
 
 class Presence(models.Model):
@@ -71,12 +70,8 @@ class Presence(models.Model):
 class Preferences(models.Model):
     """The settings that a user's new conversations begin with.
 
-    Also how tool calls are shown to the user, and the user's time zone.
+    Also how Enter works, and the user's time zone.
     """
-
-    class ToolCards(models.TextChoices):
-        CARD = "card", _("As folded cards")
-        LINE = "line", _("As lines")
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -86,12 +81,6 @@ class Preferences(models.Model):
     )
     model = models.CharField(max_length=100, blank=True)
     preset = models.CharField(max_length=40, blank=True)
-    tool_cards = models.CharField(
-        max_length=4,
-        choices=ToolCards,
-        default=ToolCards.CARD,
-        db_default=ToolCards.CARD,
-    )
     # Enter starts a new line; Ctrl or Cmd with Enter sends the message.
     enter_breaks_line = models.BooleanField(default=False, db_default=False)
     # IANA name, as the browser gave it last; "" = not known. For tools.

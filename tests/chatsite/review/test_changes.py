@@ -110,7 +110,7 @@ NOT_LOGGED = {
     },
     "of staff": {"site-settings"},
     "of the account": {
-        *("api-key-make", "api-key-revoke", "account", "account-display"),
+        *("api-key-make", "api-key-revoke", "account"),
         *(
             "account-enter",
             "account-sign-out",

@@ -15,7 +15,7 @@ from ..thread_format import FORMAT
 from .thread import dump_export, export_thread
 
 # Preferences that are not what new conversations begin with.
-DISPLAY = ("tool_cards", "enter_breaks_line", "time_zone")
+DISPLAY = ("enter_breaks_line", "time_zone")
 
 
 async def export_account(user: AbstractBaseUser) -> AsyncIterator[str]:

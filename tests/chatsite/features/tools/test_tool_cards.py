@@ -9,7 +9,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from chatsite.accounts import preferences
 from chatsite.features.tools.models import ToolCall
 from chatsite.pages.presenters import context_pane, search, sheets, transcript_pane
 from chatsite.pages.presenters.calls import RESULT_CHARS
@@ -386,19 +385,6 @@ class TestSearch:
         }
         assert found[3] == "Quoted. Sushi <3"
         assert found[2] == "Search the whole conversation"
-
-
-class TestPreference:
-    def test_calls_can_be_lines(self, client, conversation, alice):
-        assert 'data-steps="card"' in page_of(client, conversation)
-        client.post(reverse("account-display"), {"tool_cards": "line"})
-        assert preferences.find_preferences(alice).tool_cards == "line"
-        assert 'data-steps="line"' in page_of(client, conversation)
-
-    def test_other_values_cannot_be_chosen(self, client, alice):
-        answer = client.post(reverse("account-display"), {"tool_cards": "bubble"})
-        assert answer.status_code == 422
-        assert preferences.find_preferences(alice).tool_cards == "card"
 
 
 def test_a_closed_sheet_shows_calls_and_results_in_words():
