@@ -197,7 +197,7 @@ class Summaries(Entrance):
     ACTS = (
         *("memory/rebuild/", "summarise/", "memory/summarise/51/propose/"),
         *("memory/messages/3/leave-out/", "memory/messages/3/bring-back/"),
-        *("context/", "memory/savings/", "memory/summaries/", "context.json"),
+        *("context/", "memory/summaries/", "context.json"),
     )
 
     def prepare(self, attacker: Attacker) -> None:

@@ -1,6 +1,6 @@
 """Views of the memory: previews, drafts of summaries, versions and their differences.
 
-Also search, savings, snapshots, and work in the background.
+Also search, snapshots, and work in the background.
 """
 
 import json
@@ -30,7 +30,7 @@ from memory.transcript import TextError
 
 from .diff import diff_words as compare
 from .forms import PolicyForm, SearchForm
-from .presenters import context_pane, savings, search, snapshot
+from .presenters import context_pane, search, snapshot
 from .views import find_context, read_number
 
 MAX_VERSIONS = 200
@@ -199,11 +199,6 @@ def search_memory(request: HttpRequest, conversation: Conversation) -> Values:
         "has_more": len(found) > search.MAX_HITS,
         "summaries": [] if query else versions.active_summaries(conversation),
     }
-
-
-@conversation_fragment("chat/_savings.html")
-def show_savings(request: HttpRequest, conversation: Conversation) -> Values:
-    return {"savings": savings.measure_savings(conversation)}
 
 
 @conversation_fragment("chat/_context.html", "POST")

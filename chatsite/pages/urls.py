@@ -71,7 +71,6 @@ memory = [
     path("policy/", memory_views.show_policy, name="memory-policy"),
     path("estimate/", memory_views.show_estimate, name="memory-estimate"),
     path("find/", memory_views.search_memory, name="memory-find"),
-    path("savings/", memory_views.show_savings, name="memory-savings"),
     path("draft/", memory_views.show_draft, name="memory-draft"),
     path("moment/", memory_views.show_snapshot, name="memory-moment"),
     path("desk/", desk_views.switch_part, name="memory-switch"),

@@ -132,7 +132,6 @@ class Reader:
         yield "no preview", self.memory("preview", seq=1)
         for words in ("梨", "个", "没有的梨"):
             yield f"found {words}", self.memory("find", query={"q": words})
-        yield "savings", self.memory("savings")
         yield "moment", self.memory("moment", query={"reply": 8})
         for wrong in WRONG_POLICIES:
             data = {"preset": "layered", "overrides": json.dumps(wrong)}

@@ -1,7 +1,7 @@
 """Savings of the memory: tokens of the whole transcript, less those that were sent.
 
 The whole is counted for every request, and the summaries' own tokens are subtracted.
-The result can be negative, which is shown once there are enough replies to tell.
+The result can be negative.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,6 @@ from memory import context
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
 from memory.ranges import Totals
-
-# Before these a loss says nothing: a first summary costs what later replies save.
-TELLING_REPLIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +42,6 @@ class Savings:
     def money_beside(self) -> float | None:
         """The money saved with the tokens, or spent beyond the whole transcript."""
         return self.money if self.money is None or self.net >= 0 else -self.money
-
-    @property
-    def has_saved(self) -> bool:
-        """True if tokens were saved, and not only by a high estimate."""
-        return self.net > 0 and self.summaries > 0
-
-    @property
-    def is_telling(self) -> bool:
-        return self.has_saved or self.replies >= TELLING_REPLIES
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import re
 import pytest
 from django.db import connection
 from django.db.models import QuerySet
-from django.template.loader import render_to_string
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -23,7 +22,6 @@ from ..scenes import HTMX, signed_in, talk_in_turns
 
 VIEWS = {
     "find": ("get", {"q": "x"}),
-    "savings": ("get", {}),
     "draft": ("post", {"draft": "x"}),
     "moment": ("get", {"reply": 2}),
     "raw": ("get", {}),
@@ -276,23 +274,6 @@ class TestSavings:
         assert (saved.replies, saved.sent, saved.summaries) == (2, 80, 0)
         assert saved.whole > 0
 
-    @pytest.mark.parametrize(
-        ("replies", "whole", "told"), [(19, 81, False), (20, 81, True), (1, 121, True)]
-    )
-    def test_a_loss_is_told_once_it_means_something(self, replies, whole, told):
-        saved = savings.Savings(replies, sent=100, whole=whole, summaries=1)
-        html = render_to_string("chat/_savings.html", {"savings": saved})
-        assert ("20 tokens" in html) is told
-
-    @pytest.mark.parametrize(
-        ("replies", "told"), [(1, ""), (20, "No savings yet: the whole transcript")]
-    )
-    def test_savings_are_none_without_a_summary(self, replies, told):
-        saved = savings.Savings(replies, sent=100, whole=344, summaries=0)
-        html = render_to_string("chat/_savings.html", {"savings": saved})
-        assert "saved" not in html
-        assert told in html
-
     def test_savings_count_the_whole_transcript_for_every_reply(self, long):
         saved = savings.measure_savings(long)
         sizes = dict(long.messages.values_list("seq", "tokens"))
@@ -320,11 +301,6 @@ class TestSavings:
         saved = savings.measure_savings(long)
         spent = 11 + 2 * 5
         assert saved.money == pytest.approx((saved.whole - saved.sent - spent) / 1e6)
-
-    def test_an_empty_conversation_has_nothing_to_say(self, client, alice):
-        assert (
-            page(client, transcript.create_conversation(alice), "savings").strip() == ""
-        )
 
 
 class TestDraft:
