@@ -11,15 +11,15 @@ from django.utils.translation import gettext_noop as _
 # Those that a list or a page shows.
 COLUMNS = (
     *(_("allowed"), _("answered at"), _("answered by"), _("archived at")),
-    *(_("attempt"), _("attempts"), _("cancel requested at"), _("conversation")),
-    *(_("created at"), _("deadline at"), _("deleted at"), _("digest"), _("error")),
+    *(_("attempt"), _("attempts"), _("conversation")),
+    *(_("created at"), _("deadline at"), _("deleted at"), _("error")),
     *(_("expires at"), _("finished at"), _("first token ms"), _("generation")),
     *(_("imported at"), _("kind"), _("lease until")),
-    *(_("level"), _("memory version"), _("model"), _("ms"), _("next look at")),
-    *(_("owner"), _("pinned at"), _("place"), _("policy hash")),
-    *(_("preset"), _("prompt hash"), _("purpose"), _("role")),
+    *(_("level"), _("model"), _("ms")),
+    *(_("owner"), _("pinned at")),
+    *(_("preset"), _("purpose"), _("role")),
     *(_("sha256"), _("signature"), _("started at"), _("state"), _("temperature")),
-    *(_("title set by"), _("token overhead"), _("tokens"), _("tokens after")),
+    *(_("tokens"), _("tokens after")),
     *(_("tokens before"), _("tokens cached"), _("tokens estimated")),
     *(_("tokens in"), _("tokens input"), _("tokens out"), _("tokens output")),
     *(_("total ms"), _("updated at"), _("user"), _("uuid"), _("version")),
@@ -27,13 +27,11 @@ COLUMNS = (
 # Names of columns that are no words of the pages, and what is said instead.
 SAID = {
     "seq": _("message number"),
-    "next seq": _("next number"),
     "reply seq": _("number of the reply"),
     "excluded at": _("hidden at"),
     "superseded at": _("replaced at"),
     "compaction failures": _("failed summaries"),
     "compaction retry at": _("next try at"),
-    "token ratio": _("correction of estimates"),
 }
 TABLES = {
     "memory.Conversation": (_("conversation"), _("conversations")),

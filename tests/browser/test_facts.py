@@ -84,7 +84,7 @@ def test_a_first_suggestion_is_asked_about_once(learning):
     questions = learning.message(1).locator(".fact-offer, .rule-offer")
     expect(questions).to_have_count(1)
     questions.get_by_role("button", name="Here", exact=True).click()
-    expect(page.locator("#notice")).to_contain_text("Remembered in this conversation.")
+    expect(page.locator("#notice")).to_contain_text("Remembered.")
     expect(learning.right.locator(".part-facts q")).to_contain_text("I live in Zurich")
     learning.create()
     learning.say("Hello")

@@ -104,7 +104,7 @@ def test_a_word_why_stays_in_the_dialog_until_it_is_stored(open_written):
     box.fill("It forgot my name.")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_be_hidden()
-    expect(page.locator("#notice")).to_contain_text("comment on reply #2 was saved")
+    expect(page.locator("#notice")).to_contain_text("Saved.")
     expect(button(chat, "Why…")).to_be_focused()
     page.keyboard.press("Enter")
     expect(box).to_have_value("It forgot my name.")

@@ -27,18 +27,15 @@ def decide_fact(
     owner = conversation.owner_id
     if name == "remember-here":
         services.keep_fact(owner, pk, is_local=True)
-        text = _("Remembered in this conversation.")
+        text = _("Remembered.")
     elif name == "remember":
-        text = _name_replaced(
-            _("Remembered for your other conversations."),
-            services.keep_fact(owner, pk),
-        )
+        text = _name_replaced(_("Remembered."), services.keep_fact(owner, pk))
     elif name == "not-remember":
         services.dismiss_fact(owner, pk)
         text = _("It is not remembered.")
     else:
         services.offer_fact(owner, pk)
-        return Notice(_("It is offered again."))
+        return Notice(_("Undone."))
     undo = address_of(conversation, "fact", pk=pk, name="offer-fact")
     return Notice(text, undo)
 

@@ -1,7 +1,6 @@
 """The feedback of users on replies."""
 
 from django.db import models
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memory.models import Conversation, Message
@@ -54,5 +53,4 @@ class Feedback(models.Model):
 
     def __str__(self) -> str:
         # Never the comment: this goes into logs and lists.
-        values = {"id": self.pk, "verdict": self.get_verdict_display()}
-        return gettext("Feedback %(id)s: %(verdict)s") % values
+        return f"{self._meta.verbose_name} {self.pk}: {self.get_verdict_display()}"

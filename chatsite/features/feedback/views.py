@@ -15,9 +15,6 @@ from memory.transcript import ActionError, TextError
 from . import services
 from .models import Feedback
 from .parts import FeedbackEvent, draw_buttons
-from .services import ReplyFeedback
-
-Verdict = Feedback.Verdict
 
 
 @conversation_fragment("feedback/_comment.html")
@@ -47,24 +44,10 @@ def post_feedback(
         async_to_sync(events.publish_event)(conversation.pk, event)
     if not request.htmx:
         return redirect("conversation-detail", conversation.uuid)
-    response = answer_notice(
-        request, conversation, _make_notice(conversation, seq, before, now)
-    )
-    response.write(draw_buttons(conversation, seq, now.verdict, is_fragment=True))
-    return response
-
-
-def _make_notice(
-    conversation: Conversation, seq: int, before: ReplyFeedback, now: ReplyFeedback
-) -> Notice:
-    if not now.verdict:
-        text = _("Your feedback on reply #%(seq)s was removed.")
-    elif now.verdict == before.verdict:
-        text = _("Your comment on reply #%(seq)s was saved.")
-    elif now.verdict == Verdict.GOOD:
-        text = _("Reply #%(seq)s is marked as good.")
-    else:
-        text = _("Reply #%(seq)s is marked as bad.")
     undo = reverse("conversation-feedback", args=[conversation.uuid, seq])
     values = {"verdict": before.verdict, "comment": before.comment}
-    return Notice(text % {"seq": seq}, undo, values)
+    removed = _("Your feedback on reply #%(seq)s was removed.") % {"seq": seq}
+    notice = Notice(_("Saved.") if now.verdict else removed, undo, values)
+    response = answer_notice(request, conversation, notice)
+    response.write(draw_buttons(conversation, seq, now.verdict, is_fragment=True))
+    return response

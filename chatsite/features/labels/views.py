@@ -1,7 +1,5 @@
 """Labels on the list: given, taken off, renamed, deleted."""
 
-from collections.abc import Sequence
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -64,7 +62,7 @@ def take_label(request: HttpRequest, pk: int) -> HttpResponse:
 def rename_label(request: HttpRequest, pk: int) -> HttpResponse:
     label = _find_label(request, pk)
     services.rename_label(label, request.POST.get("name", ""))
-    return list_again(request, _("The label is “%(name)s” now.") % {"name": label.name})
+    return list_again(request, _("Saved."))
 
 
 @list_action
@@ -94,11 +92,4 @@ def choose_labels(request: HttpRequest, conversation: Conversation) -> HttpRespo
     for labels, action in ((given, services.GIVEN), (taken, services.TAKEN)):
         if labels:
             conversation.changes.create(action=action)
-    return list_again(request, _describe_labels(conversation.labels.all()))
-
-
-def _describe_labels(labels: Sequence[Label]) -> str:
-    names = ", ".join(label.name for label in labels)
-    if not names:
-        return _("The conversation has no labels.")
-    return _("Labels: %(names)s") % {"names": names}
+    return list_again(request, _("Saved."))

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite import plugins
@@ -75,5 +74,4 @@ class QueueItem(models.Model):
 
     def __str__(self) -> str:
         # Never the note: this goes into logs and lists.
-        values = {"id": self.pk, "kind": self.get_kind_display()}
-        return gettext("Item %(id)s: %(kind)s") % values
+        return f"{self._meta.verbose_name} {self.pk}: {self.get_kind_display()}"

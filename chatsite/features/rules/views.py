@@ -3,7 +3,6 @@
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from chatsite.accounts.access import Values, conversation_fragment
 from chatsite.pages.memory_actions import Notice, address_of, memory_action
@@ -17,12 +16,12 @@ from .models import Rule
 from .store import with_rule_words
 
 State = Rule.State
-# Name in the address -> the state that a rule gets, and what to say then.
+# Name in the address -> the state that a rule gets.
 RULE_STATES = {
-    "dismiss": (State.DISMISSED, gettext_lazy("The rule was removed.")),
-    "offer": (State.OFFERED, gettext_lazy("The rule is offered again.")),
-    "unconfirm": (State.KEPT, gettext_lazy("The rule is kept, unconfirmed.")),
-    "replace": (State.REPLACED, gettext_lazy("The rule is marked as replaced.")),
+    "dismiss": State.DISMISSED,
+    "offer": State.OFFERED,
+    "unconfirm": State.KEPT,
+    "replace": State.REPLACED,
 }
 UNDO_RULE = {
     State.OFFERED: "offer",
@@ -42,12 +41,12 @@ def decide_rule(
     before = conversation.rules.filter(pk=pk).values_list("state", flat=True).first()
     if name == "keep":
         services.confirm_rule(conversation, pk, room=_find_rule_room(conversation))
-        text = _("Rule saved. It goes with every message.")
+        text = _("Saved.")
     else:
-        state, text = RULE_STATES[name]
-        services.set_rule(conversation, pk, state)
+        services.set_rule(conversation, pk, RULE_STATES[name])
+        text = _("The rule was removed.") if name == "dismiss" else _("Undone.")
     undo = address_of(conversation, "rule", pk=pk, name=UNDO_RULE[State(before)])
-    return Notice(str(text), undo)
+    return Notice(text, undo)
 
 
 @memory_action
@@ -57,7 +56,7 @@ def reword_rule(
     text, undo = (request.POST.get(name, "") for name in ("text", "undo"))
     room = _find_rule_room(conversation)
     again = services.reword_rule(conversation, pk, room=room, text=text, undo=undo)
-    said = _("Undone.") if undo else _("Rule saved. It goes with every message.")
+    said = _("Undone.") if undo else _("Saved.")
     return Notice(said, address_of(conversation, "rule-reword", pk=pk), {"undo": again})
 
 

@@ -2,7 +2,6 @@
 
 from django.db import models
 from django.db.models.functions import Now
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memory.models import Conversation
@@ -58,4 +57,4 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         # Never the token: this goes into logs and lists.
-        return gettext("Share link %(id)s") % {"id": self.pk}
+        return f"{self._meta.verbose_name} {self.pk}"

@@ -3,8 +3,8 @@
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
-from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 class MailedLink(models.Model):
@@ -72,4 +72,4 @@ class Invitation(MailedLink):
         verbose_name_plural = _("invitations")
 
     def __str__(self) -> str:
-        return gettext("Invitation %(id)s") % {"id": self.pk}
+        return f"{self._meta.verbose_name} {self.pk}"

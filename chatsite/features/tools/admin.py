@@ -38,13 +38,12 @@ class ToolCallAdmin(ConversationPartAdmin):
     )
     fields = (
         ("in_conversation", "outcome_shown", "error_code"),
-        ("wide_name", "asked_in", "place"),
+        ("wide_name", "asked_in"),
         ("answer", "late_answer"),
         "wide_arguments",
-        "digest",
         ("allowed", "answered_by", "answered_at", "expires_at"),
         "wide_reason",
-        ("deadline_at", "next_look_at"),
+        "deadline_at",
         ("created_at", "started_at", "finished_at"),
     )
 

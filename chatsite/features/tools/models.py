@@ -137,7 +137,7 @@ class ToolCall(models.Model):
         ]
 
     def __str__(self) -> str:
-        return gettext("Call %(id)s of %(name)s") % {"id": self.pk, "name": self.name}
+        return f"{self._meta.verbose_name} {self.pk}: {self.name}"
 
     def save(self, **options: Any) -> None:
         self.digest = self.digest or digest_of(self.name, self.arguments)

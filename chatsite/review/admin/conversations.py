@@ -99,7 +99,7 @@ class ConversationAdmin(ReadOnlyAdmin):
             None,
             {
                 "fields": (
-                    ("title_shown", "title_set_by"),
+                    "title_shown",
                     ("owner", "uuid"),
                     ("model", "temperature"),
                     ("messages_link", "summaries_link", "requests_link"),
@@ -118,7 +118,6 @@ class ConversationAdmin(ReadOnlyAdmin):
                 "classes": ["collapse"],
                 "fields": (
                     ("compaction_failures", "compaction_retry_at"),
-                    ("memory_version", "next_seq", "token_ratio", "token_overhead"),
                     ("pinned_at", "archived_at"),
                 ),
             },

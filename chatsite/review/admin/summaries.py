@@ -74,7 +74,7 @@ class SummaryAdmin(ConversationPartAdmin):
         "wide_structured",
         "wide_flags",
         "made_of",
-        ("policy_hash", "prompt_hash", "signature"),
+        "signature",
         "created_at",
     )
 

@@ -53,7 +53,7 @@ class TurnAdmin(ConversationPartAdmin):
         ("queued_for", "first_token", "total_time"),
         "error_explained",
         "wide_text",
-        ("lease_until", "cancel_requested_at"),
+        "lease_until",
         ("created_at", "started_at", "finished_at"),
     )
 

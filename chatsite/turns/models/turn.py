@@ -7,7 +7,6 @@ from typing import Any, Self
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite import database  # noqa: F401  (registers the lookup of UNFINISHED)
@@ -131,8 +130,7 @@ class Turn(models.Model):
         ]
 
     def __str__(self) -> str:
-        values = {"id": self.pk, "state": self.get_state_display()}
-        return gettext("Turn %(id)s: %(state)s") % values
+        return f"{self._meta.verbose_name} {self.pk}: {self.get_state_display()}"
 
     @classmethod
     def clear_text(cls, conversation: Conversation, seq: int, **_: object) -> None:

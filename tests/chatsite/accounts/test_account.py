@@ -305,7 +305,7 @@ class TestDelete:
         hidden = transcript.create_conversation(alice, system_prompt="My own prompt.")
         talk_in_turns(hidden, "Deleted before")
         library.delete_conversation(hidden)
-        assert b"Your data has been deleted" in post(client, "account-delete").content
+        assert b"Account deleted" in post(client, "account-delete").content
         assert not get_user_model().objects.filter(username="alice").exists()
         for model in (Message, ModelCall, Turn):
             assert {row.conversation for row in model.objects.all()} == {other}

@@ -213,7 +213,7 @@ class TestWhileThingsGoOn:
         assert answer.status_code == 422
         assert "Try again" in answer.content.decode()
         monkeypatch.undo()
-        assert b"Your data has been deleted" in post(client, "account-delete").content
+        assert b"Account deleted" in post(client, "account-delete").content
         assert not QuerySet(get_user_model()).exists()
         assert not Session.objects.exists()
 

@@ -130,23 +130,13 @@ def _tell_name_parts(call: ModelCall) -> str:
         parts = _name_parts(call.refs)
     except (LookupError, TypeError, ValueError):
         parts = [gettext("the references are broken")]
-    line = _(
-        "Built from %(parts)s; %(model)s; %(estimated)s tokens estimated; sha256 "
-        "`%(sha256)s`"
-    )
+    tokens = [gettext("%(n)s estimated") % {"n": call.tokens_estimated}]
     if call.tokens_input is not None:
-        line = _(
-            "Built from %(parts)s; %(model)s; %(estimated)s tokens estimated, "
-            "%(reported)s reported; sha256 `%(sha256)s`"
-        )
-    values = {
-        "parts": ", ".join(parts),
-        "model": call.model,
-        "estimated": call.tokens_estimated,
-        "reported": call.tokens_input,
-        "sha256": call.sha256,
-    }
-    return f"*{str(line) % values}*"
+        tokens.append(gettext("%(n)s reported") % {"n": call.tokens_input})
+    count = f"{', '.join(tokens)} {gettext('tokens')}"
+    built = gettext("Built from %(parts)s") % {"parts": ", ".join(parts)}
+    said = [built, call.model, count, f"sha256 `{call.sha256}`"]
+    return f"*{'; '.join(said)}*"
 
 
 def _name_parts(refs: dict[str, Any]) -> list[str]:
@@ -182,20 +172,15 @@ def _quote_text(text: str) -> str:
 
 
 def _write_version(summary: Summary, show: Callable[[str], str]) -> str:
-    words = _("v%(version)s of #%(first)s–#%(last)s: %(status)s, %(time)s UTC")
-    if summary.author:
-        words = _(
-            "v%(version)s of #%(first)s–#%(last)s: %(status)s, %(time)s UTC, by "
-            "%(author)s"
-        )
+    words = gettext("v%(version)s of #%(first)s–#%(last)s")
     values = {
         "version": summary.version,
         "first": summary.first_seq,
         "last": summary.last_seq,
-        "status": summary.get_status_display(),
-        "time": f"{summary.created_at:%Y-%m-%d %H:%M}",
-        "author": summary.author,
     }
+    when = f"{summary.created_at:%Y-%m-%d %H:%M} UTC"
+    said = [summary.get_status_display(), when]
+    said += [str(summary.author)] if summary.author else []
     error = explain_compaction(summary.error) if summary.error else gettext("no text")
     text = _quote_text(show(summary.text)) or f"> ({error})"
-    return f"## {str(words) % values}\n\n{text}"
+    return f"## {words % values}: {', '.join(said)}\n\n{text}"

@@ -79,7 +79,7 @@ def test_a_reply_has_two_buttons_and_a_message_of_ones_own_has_none(client, chat
 
 def test_feedback_is_stored_shown_and_sent_to_other_tabs(client, chat, told):
     answer = give(client, chat, verdict="bad")
-    assert "marked as bad" in answer
+    assert "Saved." in answer
     assert pressed(answer) == ["bad"]
     assert 'hx-swap-oob="true"' in answer
     assert pressed(page_of(client, chat)) == ["bad"]
@@ -165,7 +165,7 @@ def test_feedback_needs_a_reply(client, chat):
         assert "There is no reply" in give(client, chat, seq, verdict="bad")
         assert client.get(url("feedback-why", chat, seq)).status_code == 404
     assert not Feedback.objects.exists()
-    assert "marked as bad" in give(client, chat, asking.seq + 2, verdict="bad")
+    assert "Saved." in give(client, chat, asking.seq + 2, verdict="bad")
 
 
 def test_a_stranger_finds_nothing(bob, chat):

@@ -63,7 +63,7 @@ def pane(client, chat):
 def test_tap_keeps_an_offered_rule(client, chat):
     assert OFFER in page_of(client, chat)
     assert "part-rules" not in pane(client, chat)
-    assert "every message" in act(client, chat, "keep")
+    assert "Saved." in act(client, chat, "keep")
     page = page_of(client, chat)
     assert OFFER not in page
     assert "Kept for the whole conversation: <q" in " ".join(page.split())
