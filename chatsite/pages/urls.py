@@ -3,13 +3,7 @@
 from django.urls import include, path, register_converter
 from django.urls.converters import IntConverter
 
-from . import (
-    desk_views,
-    list_views,
-    memory_actions,
-    memory_views,
-    views,
-)
+from . import desk_views, list_views, memory_actions, memory_views, views
 from .list_actions import bulk
 
 
@@ -21,46 +15,32 @@ class NumberConverter(IntConverter):
 
 register_converter(NumberConverter, "number")
 
+proposal = [
+    path("", memory_views.show_preview, name="memory-preview"),
+    path("propose/", memory_views.request_proposal, name="memory-propose"),
+    path("proposal/", memory_views.show_proposal, name="memory-proposal"),
+]
+
+version = [
+    path("diff/", memory_views.show_diff, name="memory-diff"),
+    path("edit/", memory_views.edit_summary, name="memory-edit"),
+    path("rewrite/", memory_actions.rewrite_as_owner, name="memory-rewrite"),
+    path("restore/", memory_actions.restore_as_owner, name="memory-restore"),
+]
+
 memory = [
     path(
         "messages/<number:seq>/<slug:name>/",
         memory_actions.change_message,
         name="memory-message",
     ),
-    path("summarise/<number:seq>/", memory_views.show_preview, name="memory-preview"),
-    path(
-        "summarise/<number:seq>/propose/",
-        memory_views.request_proposal,
-        name="memory-propose",
-    ),
-    path(
-        "summarise/<number:seq>/proposal/",
-        memory_views.show_proposal,
-        name="memory-proposal",
-    ),
+    path("summarise/<number:seq>/", include(proposal)),
     path("summarise/stop/", memory_views.stop_compaction, name="memory-stop"),
     path("work/", memory_views.show_activity, name="memory-work"),
     path("work/<number:job>/end/", memory_views.end_job, name="memory-end-job"),
     path("summarise/accept/", memory_actions.accept_as_owner, name="memory-accept"),
     path("summaries/", memory_views.show_summaries, name="memory-summaries"),
-    path(
-        "summaries/<number:version>/diff/", memory_views.show_diff, name="memory-diff"
-    ),
-    path(
-        "summaries/<number:version>/edit/",
-        memory_views.edit_summary,
-        name="memory-edit",
-    ),
-    path(
-        "summaries/<number:version>/rewrite/",
-        memory_actions.rewrite_as_owner,
-        name="memory-rewrite",
-    ),
-    path(
-        "summaries/<number:version>/restore/",
-        memory_actions.restore_as_owner,
-        name="memory-restore",
-    ),
+    path("summaries/<number:version>/", include(version)),
     path("reinstate/", memory_actions.reinstate_as_owner, name="memory-reinstate"),
     path("system-prompt/", memory_views.edit_prompt, name="memory-system-prompt"),
     path(

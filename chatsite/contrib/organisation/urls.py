@@ -14,17 +14,10 @@ urlpatterns = []
 if settings.SIGNIN_PROVIDERS or settings.SECOND_FACTOR != "no":
     from . import connections, oidc
 
+    login = "accounts/oidc/<slug:provider_id>/login/"
     urlpatterns = [
-        path(
-            "accounts/oidc/<slug:provider_id>/login/",
-            oidc.begin_login,
-            name="openid_connect_login",
-        ),
-        path(
-            "accounts/oidc/<slug:provider_id>/login/callback/",
-            oidc.finish_login,
-            name="openid_connect_callback",
-        ),
+        path(login, oidc.begin_login, name="openid_connect_login"),
+        path(f"{login}callback/", oidc.finish_login, name="openid_connect_callback"),
         path(
             "account/connect/<slug:provider_id>/",
             connections.connect_provider,
