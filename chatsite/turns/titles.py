@@ -19,9 +19,8 @@ from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from memory import transcript
 from memory.compaction.compactor import RefusedError
-from memory.engine import replies
-from memory.engine.blank import is_blank
 from memory.engine.compose import digest_wire, to_wire
+from memory.engine.replies import read_whole_text
 from memory.engine.tokens import count_tokens
 from memory.models import Conversation, ModelCall
 from memory.sql import prepared_rows
@@ -152,7 +151,7 @@ def _finish_title(job: _Job, reply: AIMessage) -> str:
     """Close the books and set the title; "" where nothing came of it."""
     usage = reply.usage_metadata or {}
     meta = reply.response_metadata
-    title = _read_title_reply(reply)
+    title = naming.read_title(read_whole_text(reply))
     # LangChain has no word for "unknown": 0 is none.
     job.call.tokens_input = usage.get("input_tokens") or None
     job.call.tokens_output = usage.get("output_tokens") or None
@@ -175,14 +174,6 @@ def _is_deleted(conversation: Conversation, call: ModelCall) -> bool:
     """Return whether a message that the title was made from was deleted meanwhile."""
     read = conversation.messages.filter(seq__in=call.refs["messages"])
     return read.exclude(deleted_at=None).exists()
-
-
-def _read_title_reply(reply: AIMessage) -> str:
-    text = replies.strip_reasoning(str(reply.text))
-    is_whole = not replies.why_metadata_cut_off(reply.response_metadata)
-    if not is_whole or is_blank(text) or replies.is_error_report(text):
-        return ""
-    return naming.read_title(text)
 
 
 def _record_cost(call: ModelCall) -> bool:

@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+from langchain_core.messages import AIMessage
+
+from .blank import is_blank
+
 # The only reasons that mean "complete", from OpenAI, Anthropic, Ollama, TGI and others.
 COMPLETE = {
     *("stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed"),
@@ -92,6 +96,16 @@ def why_metadata_cut_off(metadata: Mapping[str, Any]) -> str:
             value = metadata[key]
             return why_cut_off(value if value is None else str(value))
     return ""
+
+
+def read_whole_text(reply: AIMessage) -> str:
+    """Return a reply without its reasoning.
+
+    Return "" if there is none, or if it was cut off or is a provider's error.
+    """
+    text = strip_reasoning(str(reply.text))
+    is_cut_off = why_metadata_cut_off(reply.response_metadata)
+    return "" if is_cut_off or is_blank(text) or is_error_report(text) else text
 
 
 def is_error_report(text: str) -> bool:

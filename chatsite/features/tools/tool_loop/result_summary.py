@@ -5,8 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from memory.engine import replies
-from memory.engine.blank import is_blank
+from memory.engine.replies import read_whole_text
 from memory.engine.tokens import count_text
 
 # The first line of the system message of every such request.
@@ -41,8 +40,5 @@ def read_summary(reply: AIMessage, max_tokens: int) -> str:
 
     Return "" if there is none, or if it was cut off or is too long.
     """
-    text = replies.strip_reasoning(str(reply.text))
-    is_whole = not replies.why_metadata_cut_off(reply.response_metadata)
-    if not is_whole or is_blank(text) or replies.is_error_report(text):
-        return ""
+    text = read_whole_text(reply)
     return text if count_text(text) <= max_tokens else ""
