@@ -168,5 +168,4 @@ def respond_with_file(
     """Return the file; its name is made here, as a title could inject a header."""
     name = f"conversation-{str(conversation.uuid)[:8]}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -45,7 +45,6 @@ def send_csv(
     lines = _write_rows(listed, request, keys[:MAX_ROWS], names)
     answer = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    answer["X-Content-Type-Options"] = "nosniff"
     return answer
 
 

@@ -167,7 +167,6 @@ def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
 def _respond_with_image(response: HttpResponse) -> HttpResponse:
     """Forbid all content of an image, which this site has drawn from pixels, to run."""
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["X-Content-Type-Options"] = "nosniff"
     return response
 
 

@@ -145,7 +145,6 @@ def show_shared_image(
     response = HttpResponse(data, kind)
     response["Content-Disposition"] = "attachment"
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    response["X-Content-Type-Options"] = "nosniff"
     return response
 
 

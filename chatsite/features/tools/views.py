@@ -94,7 +94,6 @@ def show_file(
         row.name or f"{seq}-{place}{guess_extension(row.kind) or ''}"
     )
     response["Content-Disposition"] = content_disposition_header(True, name)
-    response["X-Content-Type-Options"] = "nosniff"
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     return response
 

@@ -166,7 +166,6 @@ class SampleAdmin(ReadOnlyAdmin):
         lines = results.write_replays(sample, results.read_rows(sample))
         answer = HttpResponse("\ufeff" + "".join(lines), "text/csv; charset=utf-8")
         answer["Content-Disposition"] = f'attachment; filename="sample-{object_id}.csv"'
-        answer["X-Content-Type-Options"] = "nosniff"
         return answer
 
 

@@ -155,7 +155,6 @@ def _send_file(
 ) -> StreamingHttpResponse:
     answer = StreamingHttpResponse(parts, content_type=content_type)
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    answer["X-Content-Type-Options"] = "nosniff"
     return answer
 
 
