@@ -255,24 +255,24 @@ def check_system_prompt(text: object) -> str:
 
     Raises TextError.
     """
-    not_text = _("This is not text, or it has characters that can't be stored.")
-    too_long = _(
-        "The text has %(count)s characters; the limit is %(limit)s. Shorten it."
-    )
-    return check_note(text, SYSTEM_PROMPT_CHARS, not_text, too_long)
+    return check_note(text, SYSTEM_PROMPT_CHARS)
 
 
-def check_note(text: object, limit: int, not_text: str, too_long: str) -> str:
+def check_note(text: object, limit: int) -> str:
     """Return what a user wrote in a form field, as it will be stored; "" for nothing.
 
-    Raises TextError with one of the two sentences.
+    Raises TextError.
     """
     if not isinstance(text, str) or not is_storable(text):
-        raise TextError("bad_text", not_text)
+        words = _("This is not text, or it has characters that can't be stored.")
+        raise TextError("bad_text", words)
     text = "" if is_blank(text) else text.replace("\r\n", "\n").strip()
     if len(text) > limit:
         values = {"count": f"{len(text):,}", "limit": f"{limit:,}"}
-        raise TextError("too_long", too_long % values)
+        words = _(
+            "The text has %(count)s characters; the limit is %(limit)s. Shorten it."
+        )
+        raise TextError("too_long", words % values)
     return text
 
 

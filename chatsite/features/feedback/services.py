@@ -50,7 +50,9 @@ def give_feedback(
     if not verdict:
         Feedback.objects.filter(message=reply).delete()
         return before, ReplyFeedback()
-    kept = before.comment if comment is None else check_comment(comment)
+    kept = (
+        before.comment if comment is None else check_note(comment, Feedback.MAX_CHARS)
+    )
     values = {"conversation": conversation, "verdict": verdict, "comment": kept}
     Feedback.objects.update_or_create(message=reply, defaults=values)
     return before, ReplyFeedback(verdict, kept)
@@ -59,15 +61,6 @@ def give_feedback(
 def forget_feedback(conversation: Conversation, seq: int, **_: object) -> None:
     """Message `seq` was deleted: what is said of it can quote it."""
     Feedback.objects.filter(conversation=conversation, message__seq=seq).delete()
-
-
-def check_comment(text: object) -> str:
-    """Return the comment as it will be stored. Raises TextError."""
-    not_text = _("This is not text, or it has characters that can't be stored.")
-    too_long = _(
-        "The text has %(count)s characters; the limit is %(limit)s. Shorten it."
-    )
-    return check_note(text, Feedback.MAX_CHARS, not_text, too_long)
 
 
 def _read_feedback(reply: Message) -> ReplyFeedback:

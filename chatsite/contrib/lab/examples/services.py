@@ -57,7 +57,7 @@ def mark_example(
         raise ActionError(_("Choose what kind of example it is."))
     if conversation.is_temporary:
         raise ActionError(_("Replies of a temporary conversation can't be marked."))
-    text = check_correction(correction)
+    text = check_note(correction, Example.MAX_CHARS)
     if not text and label != Label.GOOD:
         raise ActionError(_("Write what should have been said."))
     # The lock serialises requests of one user, so that both together keep the limit.
@@ -106,15 +106,6 @@ def forget_examples(conversation: Conversation, seq: int, **_: object) -> None:
     ExampleAnswer.objects.filter(
         example__in=rows, example__message__seq__gt=seq
     ).delete()
-
-
-def check_correction(text: object) -> str:
-    """Return the correction as it will be stored. Raises TextError."""
-    not_text = _("This is not text, or it has characters that can't be stored.")
-    too_long = _(
-        "The text has %(count)s characters; the limit is %(limit)s. Shorten it."
-    )
-    return check_note(text, Example.MAX_CHARS, not_text, too_long)
 
 
 def describe_own(user: AbstractBaseUser) -> list[dict[str, object]]:
