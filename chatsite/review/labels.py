@@ -30,20 +30,16 @@ TRIGGERS = {
 }
 
 
-def trigger_label(kind: str) -> str:
-    """Return what set off a compaction; a kind without a label is returned as it is."""
-    return str(TRIGGERS.get(kind, kind.replace("_", " ")))
-
-
 @admin.display(description=gettext_lazy("trigger"))
 def describe_trigger(row: Summary) -> str:
     trigger = row.trigger if isinstance(row.trigger, dict) else {}
     name = str(trigger.get("kind", ""))
-    values: dict[str, Any] = {**trigger, "kind": trigger_label(name)}
+    kind = str(TRIGGERS.get(name, name.replace("_", " ")))
+    values: dict[str, Any] = {**trigger, "kind": kind}
     if name in ("edit", "restore") and values.get("value"):
         return _("%(kind)s: v%(value)s") % values
     if not values.get("limit"):
-        return values["kind"]
+        return kind
     values.setdefault("value", None)
     return _("%(kind)s: %(value)s (limit %(limit)s)") % values
 

@@ -4,7 +4,7 @@ The request is composed from the changed references, and proved as usual.
 """
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
@@ -77,13 +77,6 @@ class Variation:
         known = {name: said[name] for name in said if name in cls.__slots__}
         off = tuple(known.get("off", ()))
         return cls(**known | {"off": off, "text": text})
-
-    def keep_off(self, keys: Container[str]) -> tuple[str, ...]:
-        """Return the keys that are off in a request that has these, and `tools`.
-
-        Tools are no part of the references while a request is composed.
-        """
-        return tuple(key for key in self.off if key in keys or key == "tools")
 
 
 def is_part_key(key: str) -> bool:
@@ -166,12 +159,13 @@ def vary_refs(
     keep_sent_images(varied, with_images=True)
     # The part that applies here: the next message has another window than the trial
     # had.
+    keys = list_keys(refs) | {"tools"}  # missing there while a request is composed
     noted = replace(
         variation,
         edited=variation.edited if is_edited else 0,
         left_out=variation.left_out if variation.left_out in sent else 0,
         brought_back=0 if variation.brought_back in sent else variation.brought_back,
-        off=variation.keep_off(list_keys(refs)),
+        off=tuple(key for key in variation.off if key in keys),
     )
     varied[VARIED] = noted.to_json()
     return varied, texts

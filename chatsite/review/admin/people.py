@@ -3,7 +3,6 @@
 The limit is the one number about users that staff may change here.
 """
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -240,12 +239,9 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
     """
 
     def get_urls(self) -> list[URLPattern]:
-        page = path("<int:person>/erase/", self.erase_view, name="review-erase-person")
+        view = self.admin_site.admin_view(never_cache(show_erasure))
+        page = path("<int:person>/erase/", view, name="review-erase-person")
         return [page, *super().get_urls()]
-
-    @property
-    def erase_view(self) -> Callable[..., HttpResponse]:
-        return self.admin_site.admin_view(never_cache(show_erasure))
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest

@@ -117,9 +117,7 @@ def align_blocks(a: Sequence[Block], b: Sequence[Block]) -> list[BlockPair]:
     Blocks that are gone appear at their position in the first list.
     """
     partners = _find_partners(a, b)
-    stayed = _find_stayed(
-        [i for i in partners if i is not None and _is_of_transcript(a[i])]
-    )
+    stayed = _find_stayed([i for i in partners if i is not None and a[i].seqs])
     # Messages of the transcript are never reported as moved: their order is fixed, only
     # the blocks between them change places.
     kept = _find_stayed([i for i in partners if i is not None], first=stayed)
@@ -143,10 +141,6 @@ def _make_pair(
     if a[i].wire != b[j].wire:
         return BlockPair(i, j, "changed")
     return BlockPair(i, j, "equal" if is_kept else "moved")
-
-
-def _is_of_transcript(block: Block) -> bool:
-    return bool(block.seqs)
 
 
 def _find_partners(a: Sequence[Block], b: Sequence[Block]) -> list[int | None]:

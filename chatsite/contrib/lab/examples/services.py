@@ -119,10 +119,5 @@ def describe_own(user: AbstractBaseUser) -> list[dict[str, object]]:
             "correction": row.correction,
             "created_at": row.created_at,
         }
-        for row in with_seq(rows)
+        for row in rows.annotate(seq=F("message__seq"))
     ]
-
-
-def with_seq(rows: QuerySet[Example]) -> QuerySet[Example]:
-    """Annotate the rows with the numbers of their replies."""
-    return rows.annotate(seq=F("message__seq"))

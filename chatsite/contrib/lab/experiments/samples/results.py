@@ -109,15 +109,12 @@ def compare_policies(
         columns = list(zip(*values, strict=True))
         first, second, *tried = columns or [()] * (REPLAYS + policies)
         base, chance = average_replays(first, second)
-        cells = [_show_baseline(base, chance, write)]
+        middle = _show_middle(base, write)
+        cells = [Cell(write(base.mean), middle, f"± {write(chance)}")]
         verdicts = (judge_policy(first, second, each, direction) for each in tried)
         cells += [_show_verdict(each, base, write) for each in verdicts]
         lines.append((label, cells))
     return lines
-
-
-def _show_baseline(base: Spread, chance: float, write: Callable[..., str]) -> Cell:
-    return Cell(write(base.mean), _show_middle(base, write), f"± {write(chance)}")
 
 
 def _show_verdict(
