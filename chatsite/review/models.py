@@ -16,8 +16,9 @@ class AppendOnly(History):
 
     created_at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
 
-    class Meta:
+    class Meta(History.Meta):
         abstract = True
+        ordering = ["-id"]
 
 
 def list_staff_actions() -> list[tuple[str, Any]]:
@@ -62,9 +63,7 @@ class AccessEvent(AppendOnly):
     target = models.CharField(_("what"), max_length=100, blank=True)
     address = models.GenericIPAddressField(_("from"), null=True)
 
-    class Meta:
-        ordering = ["-id"]
-        default_permissions = ()
+    class Meta(AppendOnly.Meta):
         verbose_name = _("access")
         verbose_name_plural = _("access log")
 
@@ -89,9 +88,7 @@ class Review(AppendOnly):
     memory_version = models.PositiveIntegerField(_("state of the view"))
     note = models.TextField(_("note"), blank=True)
 
-    class Meta:
-        ordering = ["-id"]
-        default_permissions = ()
+    class Meta(AppendOnly.Meta):
         verbose_name = _("review")
         verbose_name_plural = _("reviews")
 
@@ -127,9 +124,7 @@ class Tombstone(AppendOnly):
     username = models.CharField(_("user name"), max_length=150, blank=True)
     reason = models.TextField(_("reason"), blank=True)
 
-    class Meta:
-        ordering = ["-id"]
-        default_permissions = ()
+    class Meta(AppendOnly.Meta):
         verbose_name = _("tombstone")
         verbose_name_plural = _("tombstones")
 

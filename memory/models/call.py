@@ -62,9 +62,6 @@ class Prompt(History):
     # Conversations it was sent or imported with; it is removed with the last of them.
     conversations = models.ManyToManyField(Conversation, related_name="prompts")
 
-    class Meta:
-        default_permissions = ()
-
     def __str__(self) -> str:
         return self.sha256[:12]
 
@@ -145,9 +142,8 @@ class ModelCall(History):
         later=("provider", "parts"),
     )
 
-    class Meta:
+    class Meta(History.Meta):
         ordering = NEWEST
-        default_permissions = ()
         indexes = [
             models.Index(fields=["conversation", "purpose", "-created_at"]),
             models.Index(fields=NEWEST, name="call_newest"),

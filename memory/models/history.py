@@ -46,6 +46,7 @@ class History(models.Model):
 
     class Meta:
         abstract = True
+        default_permissions = ()
 
     def save(
         self, *, update_fields: Iterable[str] | None = None, **options: Any

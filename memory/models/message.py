@@ -79,9 +79,8 @@ class Message(History):
         later=("reasoning", "sent_text", "late_for", "attachments", "extras"),
     )
 
-    class Meta:
+    class Meta(History.Meta):
         ordering = ["conversation", "seq"]
-        default_permissions = ()
         indexes = [
             # Every context needs the pinned messages, of which there are few.
             models.Index(

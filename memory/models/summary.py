@@ -109,9 +109,8 @@ class Summary(History):
 
     objects = SummaryQuerySet.as_manager()
 
-    class Meta:
+    class Meta(History.Meta):
         ordering = ["conversation", "version"]
-        default_permissions = ()
         verbose_name_plural = "summaries"
         indexes = [
             models.Index(fields=["conversation", "status", "first_seq"]),

@@ -108,8 +108,7 @@ class ClientConversation(PrivateRow):
     # The last message of a request without a complete reply.
     open_position = models.PositiveIntegerField(null=True)
 
-    class Meta:
-        default_permissions = ()
+    class Meta(PrivateRow.Meta):
         indexes = [models.Index(fields=["client"], name="of_client")]
 
     @property
@@ -187,8 +186,7 @@ class ClientMessage(PrivateRow):
     # The last row of the transcript made from it.
     message = models.ForeignKey(Message, models.CASCADE, related_name="+")
 
-    class Meta:
-        default_permissions = ()
+    class Meta(PrivateRow.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["conversation", "position"],
@@ -227,8 +225,7 @@ class BodyPiece(PrivateRow):
     # The id by which a client can name an item of a reply; "" = no item.
     item_id = models.CharField(max_length=300, blank=True, default="", db_default="")
 
-    class Meta:
-        default_permissions = ()
+    class Meta(PrivateRow.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["conversation", "number"], name="body_piece_number"
@@ -276,8 +273,7 @@ class ClientRequest(PrivateRow):
     # What the provider reported beside its reply: counts of tokens, and codes.
     report = models.JSONField(default=dict, db_default={})
 
-    class Meta:
-        default_permissions = ()
+    class Meta(PrivateRow.Meta):
         indexes = [
             models.Index(
                 fields=["owner", "idempotency_key"], name="client_request_again"

@@ -63,8 +63,7 @@ class ImageFile(PrivateRow):
     data = models.BinaryField()
     small = models.BinaryField()
 
-    class Meta:
-        default_permissions = ()
+    class Meta(PrivateRow.Meta):
         verbose_name, verbose_name_plural = _("image"), _("images")
         constraints = [
             models.UniqueConstraint(
@@ -107,8 +106,7 @@ class LongFileUse(PrivateRow):
     message = models.ForeignKey(Message, models.CASCADE, related_name="long_file_uses")
     file = models.ForeignKey(LongFile, models.CASCADE, related_name="uses")
 
-    class Meta:
-        default_permissions = ()
+    class Meta(PrivateRow.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["message", "file"], name="long_file_of_message"
@@ -132,8 +130,7 @@ class FilePassage(PrivateRow):
     text = models.TextField()
     terms = models.TextField()
 
-    class Meta:
-        default_permissions = ()
+    class Meta(PrivateRow.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["file", "number"], name="file_passage_number"

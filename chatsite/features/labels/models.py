@@ -22,11 +22,10 @@ class Label(PrivateRow):
         Conversation, related_name="labels", blank=True
     )
 
-    class Meta:
+    class Meta(PrivateRow.Meta):
         # Named before the app; existing databases keep it.
         db_table = "memory_label"
         ordering = ["key"]
-        default_permissions = ()
         constraints = [
             models.UniqueConstraint(fields=["owner", "key"], name="label_name_unique"),
         ]

@@ -202,9 +202,8 @@ class ResultFile(PrivateRow):
     # The number by which replies of the conversation cite a web page.
     source = models.PositiveIntegerField(null=True, blank=True)
 
-    class Meta:
+    class Meta(PrivateRow.Meta):
         db_table = "chat_resultfile"
-        default_permissions = ()
         constraints = [
             models.UniqueConstraint(
                 fields=["message", "place"], name="result_file_place"

@@ -31,11 +31,10 @@ class Branch(PrivateRow):
     is_folded = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    class Meta:
+    class Meta(PrivateRow.Meta):
         verbose_name = _("branch")
         verbose_name_plural = _("branches")
         ordering = ["pk"]
-        default_permissions = ()
         constraints = [
             models.UniqueConstraint(
                 fields=["tree", "client_id"],

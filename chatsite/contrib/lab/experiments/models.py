@@ -29,9 +29,8 @@ class Sample(PrivateRow):
     budget = models.PositiveBigIntegerField(_("budget"))
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
-    class Meta:
+    class Meta(PrivateRow.Meta):
         ordering = ["-id"]
-        default_permissions = ()
         verbose_name = _("experiment over a sample")
         verbose_name_plural = _("experiments over samples")
 
