@@ -171,3 +171,11 @@ def test_conversations_without_examples_cost_no_statement(client, conversation):
     with CaptureQueriesContext(connection) as asked:
         page_of(client, conversation)
     assert not [each for each in asked if "examples_example" in each["sql"]]
+
+
+def test_audit_finds_examples_of_what_is_no_reply(client, conversation):
+    mark(client, conversation)
+    Example.objects.update(message=conversation.messages.get(seq=1))
+    [found] = violations()
+    assert "R6.examples" in found
+    assert "example of message #1, no reply" in found
