@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q
+from django.db.models import Count, Exists, F, Max, Min, Model, OuterRef, Q
 
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.view import rebuilding
@@ -265,6 +265,21 @@ def find_foreign_calls() -> Iterator[Violation]:
 def count_unknown_requests() -> int:
     """Return how many requests only an app that is off could rebuild."""
     return rebuilding.select_unknown(ModelCall.objects.all()).count()
+
+
+def find_misplaced(model: type[Model], code: str, what: str) -> Iterator[Violation]:
+    """Find rows whose message is no reply of their conversation, or has lost its text.
+
+    `what`: a row of this table, such as "feedback on".
+    """
+    is_right = Q(
+        message__conversation=F("conversation"),
+        message__role=Message.Role.ASSISTANT,
+        message__deleted_at=None,
+    )
+    rows = model.objects.exclude(is_right).order_by("pk")
+    for pk, seq in rows.values_list("conversation_id", "message__seq"):
+        yield Violation(code, pk, f"{what} message #{seq}, no reply")
 
 
 def find_changed_contexts() -> Iterator[Violation]:
