@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import cache, lru_cache, update_wrapper
+from functools import lru_cache, update_wrapper
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -260,10 +260,11 @@ def insert_row(row: Row, update: tuple[str, ...] = ()) -> Row:
     Without the signals of save(). `update`: the columns that a row which has its key
     already gets from it.
     """
-    fields = _inserted_fields(type(row))
+    own = row._meta.auto_field
+    fields = [each for each in row._meta.concrete_fields if each is not own]
     values = {each.attname: each.pre_save(row, add=True) for each in fields}
     given = [each for each in values.items() if hasattr(each[1], "as_sql")]
-    sql, params = _compile_insert(type(row), tuple(given), update)
+    sql, params = _compile_insert(type(row), (*values,), tuple(given), update)
     connection = connections[DEFAULT_DB_ALIAS]
     filled = _fill_params(params, values, connection)
     with (
@@ -279,12 +280,12 @@ def insert_row(row: Row, update: tuple[str, ...] = ()) -> Row:
 @lru_cache(maxsize=100)
 def _compile_insert(
     model: type[Model],
+    names: tuple[str, ...],
     expressions: tuple[tuple[str, Any], ...],
     update: tuple[str, ...],
 ) -> tuple[str, tuple[Any, ...]]:
-    fields = _inserted_fields(model)
+    key, fields = model._meta.pk, [model._meta.get_field(name) for name in names]
     values = {each.attname: Parameter(each.attname, each) for each in fields}
-    key = model._meta.pk
     query = InsertQuery(
         model,
         on_conflict=OnConflict.UPDATE if update else None,
@@ -297,10 +298,3 @@ def _compile_insert(
     compiler.returning_fields = [key]
     [statement] = compiler.as_sql()
     return statement
-
-
-@cache
-def _inserted_fields(model: type[Model]) -> list[Field]:
-    """Return the columns that are written, all but a number of the database's own."""
-    own = model._meta.auto_field
-    return [each for each in model._meta.concrete_fields if each is not own]
