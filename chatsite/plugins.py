@@ -99,6 +99,8 @@ class AppData:
     # that conversations come from, where "%s" is what follows the word.
     owner_actions: Mapping[str, Any] = field(default_factory=dict)
     staff_actions: Mapping[str, Any] = field(default_factory=dict)
+    # Those of owners after which the model reads something else.
+    changing_actions: Sequence[str] = ()
     log_names: Mapping[str, Any] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)

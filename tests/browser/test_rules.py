@@ -57,7 +57,7 @@ def test_a_rule_is_kept_with_one_tap_edited_and_removed(stated):
     expect(rules(stated).locator("q")).to_have_text("Name two sources.")
     expect(box).to_have_count(0)
     # One sees at once that the next request is another, and can take it back.
-    expect(stated.right.locator("#desk")).to_contain_text("1 change")
+    expect(stated.right.locator("#desk")).to_contain_text("2 changes")
     stated.page.locator("#notice").get_by_text("Undo").click()
     expect(rules(stated).locator("q")).to_have_text(WORDS)
     rules(stated).get_by_role("button", name="Edit the rule").click()

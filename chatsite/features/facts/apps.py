@@ -36,4 +36,5 @@ class FactsConfig(AppConfig):
             list_own=services.describe_facts,
             audit_rules=(audit.find_bad_facts,),
             owner_actions=services.ACTIONS,
+            changing_actions=services.CHANGING,
         )

@@ -30,6 +30,7 @@ class SentFact:
     title: str | None
     key: str
     is_off: bool
+    pk: int | None
 
 
 def list_stated_facts(
@@ -60,9 +61,9 @@ def draw_facts_section(conversation: Conversation, section: ContextSection) -> s
     facts = [
         SentFact(
             *(fact.date, fact.text, uuid, seq, titles.get(uuid)),
-            *(fact.key, fact.is_off),
+            *(fact.key, fact.is_off, fact.pk),
         )
         for fact, (uuid, _hash, seq) in zip(section.rules, places, strict=True)
     ]
-    values = {"section": section, "facts": facts}
+    values = {"conversation": conversation, "section": section, "facts": facts}
     return render_to_string("facts/_section.html", values)

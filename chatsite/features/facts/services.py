@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chatsite.database import lock_user
+from chatsite.features.statements.edits import StatementEdit
 from chatsite.features.statements.rows import check_words
 from memory.engine.facts import detection, topics
 from memory.transcript import ActionError
@@ -17,6 +18,7 @@ from .models import Fact
 from .store import MOST_KEPT, block_of, bound_facts, facts_of, hash_of
 
 State = Fact.State
+KEPT = (State.KEPT, State.HERE)
 
 # In the log of what the owner has done.
 ACTIONS = {
@@ -24,7 +26,10 @@ ACTIONS = {
     "remember-here": gettext_lazy("kept a fact about themselves in a conversation"),
     "not-remember": gettext_lazy("dismissed a fact about themselves"),
     "offer-fact": gettext_lazy("asked to be offered a fact about themselves again"),
+    "reword-fact": gettext_lazy("reworded a fact about themselves"),
 }
+# Those after which the model reads something else in this conversation.
+CHANGING = ("remember-here", "reword-fact")
 
 
 @transaction.atomic
@@ -60,11 +65,14 @@ def keep_fact(
     fact.save()
     gone = Fact.objects.filter(pk__in=[other.pk for other in others])
     gone.update(state=State.REPLACED, replaced_by=fact)
-    kept = (State.KEPT, State.HERE)
-    if facts_of(owner_id).filter(state__in=kept).count() > MOST_KEPT:
+    _check_room(owner_id)
+    return [other.words for other in others]
+
+
+def _check_room(owner_id: int) -> None:
+    if facts_of(owner_id).filter(state__in=KEPT).count() > MOST_KEPT:
         raise ActionError(_("Your memory is full. Erase a fact there first."))
     bound_facts(owner_id)
-    return [other.words for other in others]
 
 
 def _find_contradicted(owner_id: int, fact: Fact) -> list[Fact]:
@@ -73,6 +81,27 @@ def _find_contradicted(owner_id: int, fact: Fact) -> list[Fact]:
     rows = list(kept.exclude(pk=fact.pk).order_by("pk"))
     places = topics.find_contradicted(fact.words, [row.words for row in rows])
     return [rows[place] for place in places]
+
+
+@transaction.atomic
+def reword_fact(
+    owner_id: int, pk: int, *, text: str = "", undo: str = ""
+) -> tuple[str, list[str]]:
+    """Reword a kept fact, or undo that.
+
+    Return what undoes it, signed, and the words of the facts that it replaces.
+    """
+    is_kept = lock_fact(owner_id, pk).state in KEPT
+    edit = StatementEdit(Fact.objects.filter(owner=owner_id), "worded_at", owner_id)
+    replaced: list[str] = []
+    if undo:
+        edit.restore_rows(undo)
+        _check_room(owner_id)
+    elif is_kept:
+        replaced = keep_fact(owner_id, pk, text=text)
+    else:
+        raise ActionError(_("This no longer exists. Reload the page."))
+    return edit.sign_undo(), replaced
 
 
 @transaction.atomic

@@ -2,17 +2,17 @@
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from chatsite.accounts.access import private_page
+from chatsite.accounts.access import Values, conversation_fragment, private_page
 from chatsite.pages.memory_actions import Notice, address_of, memory_action
 from memory.engine.facts.detection import MAX_CHARS
 from memory.models import Conversation
 from memory.transcript import ActionError, TextError
 
 from . import services
-from .store import MOST_KEPT
+from .store import MOST_KEPT, facts_of
 
 
 @memory_action
@@ -20,8 +20,6 @@ def decide_fact(
     request: HttpRequest, conversation: Conversation, *, pk: int, name: str
 ) -> Notice:
     """Keep or dismiss what this conversation offers, or undo that."""
-    if name not in services.ACTIONS:
-        raise Http404
     if not conversation.facts.filter(pk=pk).exists():
         raise ActionError(_("This no longer exists. Reload the page."))
     owner = conversation.owner_id
@@ -33,11 +31,32 @@ def decide_fact(
     elif name == "not-remember":
         services.dismiss_fact(owner, pk)
         text = _("It is not remembered.")
-    else:
+    elif name == "offer-fact":
         services.offer_fact(owner, pk)
         return Notice(_("Undone."))
+    else:
+        raise Http404
     undo = address_of(conversation, "fact", pk=pk, name="offer-fact")
     return Notice(text, undo)
+
+
+@conversation_fragment("facts/_edit.html")
+def edit_fact(request: HttpRequest, conversation: Conversation, *, pk: int) -> Values:
+    fact = get_object_or_404(facts_of(conversation.owner_id), pk=pk)
+    return {"fact": fact, "max_chars": MAX_CHARS}
+
+
+@memory_action
+def reword_fact(
+    request: HttpRequest, conversation: Conversation, *, pk: int, **kwargs: str
+) -> Notice:
+    """Reword a fact of the next request, in all conversations, or undo that."""
+    text, undo = (request.POST.get(name, "") for name in ("text", "undo"))
+    again, replaced = services.reword_fact(
+        conversation.owner_id, pk, text=text, undo=undo
+    )
+    said = _("Undone.") if undo else _name_replaced(_("Remembered."), replaced)
+    return Notice(said, address_of(conversation, "fact-reword", pk=pk), {"undo": again})
 
 
 def _name_replaced(text: str, replaced: list[str]) -> str:

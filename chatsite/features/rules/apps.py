@@ -35,5 +35,6 @@ class RulesConfig(AppConfig):
             forget=store.forget_rules,
             audit_rules=(audit.find_bad_rules, audit.find_missing_rules),
             owner_actions=services.ACTIONS,
+            changing_actions=services.CHANGING,
             log_names={"rule": _("rule")},
         )

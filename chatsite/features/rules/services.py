@@ -1,11 +1,11 @@
 """The decisions of users about rules."""
 
-from django.core import signing
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite.features.statements.edits import StatementEdit
 from chatsite.features.statements.rows import check_words
 from memory import context, transcript
 from memory.engine.rules import choice, detection
@@ -26,13 +26,13 @@ ACTIONS = {
     "keep": gettext_lazy("kept a rule"),
     "reword": gettext_lazy("reworded a rule"),
     "dismiss": gettext_lazy("removed a rule"),
+    "decline": gettext_lazy("declined a rule"),
     "offer": gettext_lazy("asked to be offered a rule again"),
     "unconfirm": gettext_lazy("no longer confirmed a rule"),
     "replace": gettext_lazy("replaced a rule"),
 }
-
-# What the decision about a rule changes in rows.
-ROW = ("pk", "text", "state", "replaced_by", "created_at")
+# Those after which the model reads something else.
+CHANGING = ("keep", "reword", "dismiss", "unconfirm", "replace")
 
 
 @transaction.atomic
@@ -78,28 +78,14 @@ def reword_rule(
     That is each row that changed, as it was: the rule and those that it replaces.
     """
     transcript.lock_for_update(conversation)
-    rows = conversation.rules.values_list(*ROW)
-    before = set(rows)
+    edit = StatementEdit(conversation.rules.all(), "created_at", conversation.uuid)
     if undo:
-        _restore_rows(conversation, undo)
+        edit.restore_rows(undo)
+        bound_rules(conversation)
         _check_room(conversation, room)
     else:
         confirm_rule(conversation, pk, room=room, text=text)
-    changed = [(*row, str(at)) for *row, at in before - set(rows.all())]
-    return signing.dumps(changed, salt=str(conversation.uuid), compress=True)
-
-
-def _restore_rows(conversation: Conversation, signed: str) -> None:
-    try:
-        rows = signing.loads(signed, salt=str(conversation.uuid))
-    except signing.BadSignature:
-        raise ActionError(_("This no longer exists. Reload the page.")) from None
-    for pk, *values in rows:
-        fields = dict(zip(ROW[1:], values, strict=True))
-        # The rule that replaced it may be erased by now, as may be the rule itself.
-        by = conversation.rules.filter(pk=fields["replaced_by"]).first()
-        conversation.rules.filter(pk=pk).update(**{**fields, "replaced_by": by})
-    bound_rules(conversation)
+    return edit.sign_undo()
 
 
 @transaction.atomic

@@ -19,6 +19,7 @@ State = Rule.State
 # Name in the address -> the state that a rule gets.
 RULE_STATES = {
     "dismiss": State.DISMISSED,
+    "decline": State.DISMISSED,
     "offer": State.OFFERED,
     "unconfirm": State.KEPT,
     "replace": State.REPLACED,

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django.db.models import Count, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
+from chatsite import plugins
 from chatsite.llm import providers
 from chatsite.turns import variations
 from memory import context
@@ -19,12 +21,11 @@ from memory.view.variation import find_varied, list_numbers, list_sent
 from .sheets import WORDS
 
 Action = Change.Action
-# Acts of the owner after which the model reads something else.
+# Acts of the owner after which the model reads something else; apps have their own.
 CHANGING = (
     *(Action.PIN, Action.UNPIN, Action.LEAVE_OUT, Action.BRING_BACK),
     *(Action.REWRITE, Action.RESTORE, Action.REINSTATE, Action.REBUILD),
     *(Action.ACCEPT, Action.SYSTEM_PROMPT, Action.POLICY, Action.MODEL, Action.TOOLS),
-    "reword",  # of a rule, whose new words are sent whatever its state was
 )
 
 
@@ -70,10 +71,11 @@ def read_desk(
 
 def with_acts(calls: QuerySet[ModelCall]) -> QuerySet[ModelCall]:
     """Annotate calls with `seq`, their reply's number, and the `acts` since."""
+    of_apps = chain.from_iterable(each.changing_actions for each in plugins.app_data)
     since = Change.objects.filter(
         conversation=OuterRef("conversation"),
         created_at__gt=OuterRef("created_at"),
-        action__in=CHANGING,
+        action__in=[*CHANGING, *of_apps],
     )
     acts = since.order_by().values("conversation").annotate(count=Count("pk"))
     return calls.annotate(

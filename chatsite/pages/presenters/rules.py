@@ -53,9 +53,12 @@ def list_sent_facts(built: context.RequestContext) -> tuple[SentRule, ...]:
     """Return the facts of a request, with where each is from."""
     refs = prompts.facts_in(built.refs)
     blocks = restore_facts(refs, built.texts)
+    rows = built.view.facts if built.view else ()
+    known = {name_statement("fact", fact.ref): fact.pk for fact in rows}
     return tuple(
         SentRule(
             *(0, block.date, block.text),
+            pk=known.get(name_statement("fact", ref)),
             place=ref[0],
             key=name_statement("fact", ref),
         )

@@ -69,6 +69,7 @@ LOGGED = {
     "memory-rule": {"keep", *RULE_STATES},
     "memory-rule-reword": {"reword"},
     "memory-fact": {"remember", "remember-here", "not-remember", "offer-fact"},
+    "memory-fact-reword": {"reword-fact"},
     "endpoint-join": {"join"},
     "endpoint-separate": {"separate"},
     "share-create": {"share"},

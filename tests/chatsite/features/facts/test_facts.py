@@ -2,6 +2,7 @@
 replaced, erased, and gone with their message."""
 
 import json
+import re
 
 import pytest
 from django.core.serializers.json import DjangoJSONEncoder
@@ -317,6 +318,63 @@ class TestPage:
         address = reverse("memory-fact", args=[chat.uuid, new.pk, "offer-fact"])
         client.post(address, headers={"HX-Request": "true"})
         assert [state for _, state in states(alice)] == ["kept", "offered"]
+
+    def test_fact_is_edited_in_the_pane_and_undone(self, chat, other, alice, client):
+        old = keep_fact(chat, "I moved to Oslo last year.")
+        fact = keep_fact(chat, "I have two dogs.")
+        talk_in_turns(other, "Hello")
+        client.force_login(alice)
+        edit = reverse("memory-fact-edit", args=[other.uuid, fact.pk])
+        pane = reverse("conversation-context", args=[other.uuid])
+        assert edit in client.get(pane).content.decode()
+        assert "I have two dogs" in client.get(edit).content.decode()
+        rows = Fact.objects.order_by("pk").values_list("text", "state", "worded_at")
+        before = list(rows)
+        undo = self.reword(client, other, fact, text="I live in Bern")
+        assert states(alice)[0] == ("I moved to Oslo last year", "replaced")
+        assert "I live in Bern" in sent(other)
+        assert context_pane.model_view(other).desk.changes == 1
+        redo = self.reword(client, other, fact, undo=undo)
+        assert list(rows.all()) == before
+        # Not from an old tab, and not what was erased.
+        self.reword(client, other, fact, undo=redo)
+        self.reword(client, other, fact, text="I live in Basel")
+        address = reverse("memory-fact-reword", args=[other.uuid, fact.pk])
+        for sent_again in (undo, f"{redo}x"):
+            said = client.post(address, {"undo": sent_again})
+            assert said.status_code == 409
+        services.erase_fact(alice.pk, fact.pk)
+        assert client.post(address, {"undo": redo}).status_code == 409
+        assert client.get(edit).status_code == 404
+        old.refresh_from_db()
+        assert states(alice) == [("I moved to Oslo last year", "replaced")]
+
+    @staticmethod
+    def reword(client, conversation, fact, **fields):
+        address = reverse("memory-fact-reword", args=[conversation.uuid, fact.pk])
+        said = client.post(address, fields, headers={"HX-Request": "true"})
+        return re.search(r'name="undo" value="([^"]+)"', said.content.decode())[1]
+
+    def test_only_what_is_kept_is_edited(self, chat, alice, bob, client):
+        fact = keep_fact(chat, f"{WORDS}.", is_local=True)
+        client.force_login(bob)
+        theirs = start(bob)
+        address = reverse("memory-fact-reword", args=[theirs.uuid, fact.pk])
+        assert client.post(address, {"text": "Mine"}).status_code == 409
+        # One that is no longer kept here is not kept everywhere by an old tab.
+        services.offer_fact(alice.pk, fact.pk)
+        with pytest.raises(ActionError, match="no longer exists"):
+            services.reword_fact(alice.pk, fact.pk, text="I live in Bern")
+        assert states(alice) == [(WORDS, "offered")]
+
+    def test_undo_needs_room_in_the_memory(self, chat, alice, monkeypatch):
+        keep_fact(chat, "I moved to Oslo last year.")
+        fact = keep_fact(chat, "I have two dogs.")
+        undo, replaced = services.reword_fact(alice.pk, fact.pk, text=WORDS)
+        assert replaced == ["I moved to Oslo last year"]
+        monkeypatch.setattr(services, "MOST_KEPT", 1)
+        with pytest.raises(ActionError, match="memory is full"):
+            services.reword_fact(alice.pk, fact.pk, undo=undo)
 
     def test_fact_of_another_user_cannot_be_changed(self, chat, bob, client):
         fact = keep_fact(chat, f"{WORDS}.")

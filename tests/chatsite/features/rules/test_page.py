@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from chatsite.features.rules import services
 from chatsite.jobs import summary_proposals
+from chatsite.pages.presenters import context_pane
 from chatsite.turns.models import Preferences
 from memory import actions, transcript
 from memory.models import Conversation
@@ -103,6 +104,29 @@ def test_a_rule_is_edited_in_place_and_undone(client, alice):
     assert f"{SHOWN}</q>" in pane(client, chat)
     act(client, chat, "reword", undo=read_undo(again))
     assert list(rows.all()) == edited
+
+
+def test_undo_does_not_overwrite_newer_words(client, chat):
+    undo = read_undo(act(client, chat, "reword", text="Answer in prose."))
+    newer = read_undo(act(client, chat, "reword", text="Answer in verse."))
+    assert "changed again since" in act(client, chat, "reword", undo=undo)
+    target = memory_url("rule-reword", chat, pk=chat.rules.get().pk)
+    assert client.post(target, {"undo": undo}).status_code == 409
+    assert chat.rules.get().text == "Answer in verse."
+    act(client, chat, "reword", undo=newer)
+    act(client, chat, "reword", undo=undo)
+    assert f"{SHOWN}</q>" not in pane(client, chat)
+    assert (chat.rules.get().text, chat.rules.get().state) == ("", "offered")
+
+
+@pytest.mark.parametrize(
+    ("acts", "changes"),
+    [(["keep"], 1), (["decline", "offer"], 0), (["keep", "dismiss"], 2)],
+)
+def test_the_desk_counts_decisions_that_change_the_request(client, chat, acts, changes):
+    for name in acts:
+        act(client, chat, name)
+    assert context_pane.model_view(chat).desk.changes == changes
 
 
 def test_undo_of_an_edited_rule_is_signed_and_needs_its_room(client, alice, chat):
