@@ -86,6 +86,7 @@ CONTRIB = {
         "chatsite.contrib.operators.switches",
         "chatsite.contrib.operators.tracing",
     ],
+    "quiz": ["chatsite.contrib.quiz"],
     "web": ["chatsite.contrib.web"],
 }
 EXTRAS = env.some_of("EXTRAS", CONTRIB)

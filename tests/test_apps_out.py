@@ -38,6 +38,7 @@ WORDS = {
     "mcp": r"mcp_servers",
     "retention": "retention|long conversations are kept",
     "review_queue": r"review[ _]?queue|queueitem",
+    "quiz": r"\bquiz",
     "rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
     r"|\"rules\": \[",
     "switches": r"switchedoff|switched off",

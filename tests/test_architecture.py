@@ -56,6 +56,7 @@ BUILDS_ON = {
     "chatsite.contrib.archives": "chatsite.features.importing",
     "chatsite.contrib.diagrams": "chatsite.features.code_blocks",
     "chatsite.contrib.evidence": "chatsite.features.sharing",
+    "chatsite.contrib.quiz": "chatsite.features.sharing",
 }
 MOST_MODULES = 15
 # Of every app, with all that its settings switch on.

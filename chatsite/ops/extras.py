@@ -28,6 +28,7 @@ TABLES = {
         "budgets_budget",
         "switches_switchedoff",
     ),
+    "quiz": ("quiz_guesscount",),
 }
 
 # Those with rows that hold people back, and which do: without their app they would not.

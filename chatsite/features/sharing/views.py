@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from chatsite import slots
 from chatsite.features.attachments.images.files import read_image_of
 from chatsite.pages.presenters import snapshot
 from chatsite.pages.views import read_number
@@ -29,7 +30,7 @@ ROBOTS = "noindex, nofollow, noarchive"
 NO_ONE = AnonymousUser()
 
 
-def shared_view(view: View) -> View:
+def shared_view(view: View, allow: Callable[[View], View] = require_safe) -> View:
     """Wrap a view that gets the share instead of its token.
 
     A token that opens nothing is 404, with one page for every reason; an address that
@@ -43,7 +44,7 @@ def shared_view(view: View) -> View:
         return response
 
     # No caching: the owner may revoke the link at any moment.
-    return require_safe(never_cache(guarded))
+    return allow(never_cache(guarded))
 
 
 def _answer_token(view: View, request: HttpRequest, token: str) -> HttpResponse:
@@ -155,4 +156,5 @@ def _read_seen(request: HttpRequest, share: Share) -> presenter.SharedContext:
     seen = presenter.read_seen(share, read_number(request, "reply"))
     if seen is None:
         raise Http404
-    return seen
+    instead = slots.draw("shared.instead", share=share, seen=seen, request=request)
+    return seen.replace_by(instead) if instead else seen
