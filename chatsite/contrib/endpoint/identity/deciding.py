@@ -85,15 +85,24 @@ class Deciding:
     def find_own(self, reach: Reach) -> Decision | None:
         """Return a decision for the client's conversation if the chain leads elsewhere.
 
-        It may differ in questions. If the chain ends at a tip, they are only wrapped.
+        Of what the chain has word for word, only questions may differ: by a stamp
+        around them. If they are only similar, it is in doubt.
         """
-        name, is_tip = self.client.name, reach.places[0].is_tip
+        name = self.client.name
         if not self.client.places or any(p.client == name for p in reach.places):
             return None
         fits = find_fits(self.messages, reach, self.client, self.known)
         own = [fit for fit in fits if fit.is_whole and fit.place.client == name]
-        own = [fit for fit in own if not (is_tip and fit.evidence.strange)]
-        return self.choose_fit(own) if own else None
+        own = [fit for fit in own if self.asks_alike(fit, reach.length)]
+        wrapped = [e for e in own if all(map(_is_wrapped, e.asked.texts.values()))]
+        if own and not wrapped:
+            return self.begin_new("two-fit")
+        return self.choose_fit(wrapped) if wrapped else None
+
+    def asks_alike(self, fit: Fit, reach: int) -> bool:
+        """Return whether only questions differ from what the chain has, and little."""
+        changed = (self.messages[at] for at, _ in fit.rewritten if at < reach)
+        return not fit.evidence.strange and all(map(is_question, changed))
 
     def find_waiting(self) -> Decision | None:
         """Continue the client's conversation that ends with the last reply, if any.
@@ -160,8 +169,7 @@ class Deciding:
         last = next((at for at in asked if is_question(self.messages[at])), -1)
         if last not in fit.asked.texts:
             return False
-        likeness = compare_texts(*fit.asked.texts[last])
-        return not (likeness and likeness.is_contained)
+        return not _is_wrapped(fit.asked.texts[last])
 
     def branch_off(self, reach: Reach, why: str) -> Decision:
         """Branch off after a served reply, or begin a new conversation.
@@ -305,6 +313,11 @@ def _doubt(fit: Fit) -> tuple[bool, bool, int, int, int]:
     evidence, rewritten = fit.evidence, len(fit.rewritten)
     other = evidence.alike + evidence.reworded
     return bool(fit.left), fit.is_loose, other, -evidence.size, rewritten
+
+
+def _is_wrapped(texts: tuple[str, str]) -> bool:
+    likeness = compare_texts(*texts)
+    return bool(likeness and likeness.is_contained)
 
 
 def _is_compaction(message: Message) -> bool:

@@ -92,6 +92,38 @@ def test_an_edited_question_of_a_branch_is_not_the_first_one_reworded(ask):
     assert (answer.lineage, answer.parent) == ("branch", "c1")
 
 
+@pytest.mark.parametrize(
+    ("edited", "found"),
+    [
+        ("who wrote all of the parser, and for whom", ("branch", "c1")),
+        # Half of it is the same: in doubt it is a new conversation.
+        ("which tests are slow, and why is that", ("new", "")),
+    ],
+)
+def test_an_edited_question_of_another_id_is_not_the_own_one_reworded(
+    ask, edited, found
+):
+    """The edit came with another id, and its own id came only after it."""
+    ask("one", LIST, look("which tests are slow, and since when"))
+    told = [look(edited), LIST, FILES]
+    assert ask("two", LIST, told[0]).conversation == "c1"
+    assert ask("one", READ, *told).conversation == "c1"
+    answer = ask("one", TEST, *told)
+    assert (answer.lineage, answer.parent) == found
+
+
+def test_another_reply_with_one_of_two_calls_is_not_the_own_reply(ask):
+    """The reply was made again with another id, and is known word for word there."""
+    both = Said("assistant", calls=LIST.calls + READ.calls)
+    told = [user("Hello"), reply(LONG), look("which tests are slow")]
+    ask("one", told[1], told[0])
+    assert ask("one", both, *told).conversation == "c0"
+    again = ask("two", LIST, *told)
+    assert (again.lineage, again.parent) == ("branch", "c0")
+    answer = ask("one", reply("Done."), *told, LIST, FILES)
+    assert answer.conversation == again.conversation
+
+
 def find(question, joint=" "):
     """Return the text with other pages that were found for it."""
     pages = joint.join(
