@@ -31,6 +31,8 @@ class HeldState:
 
     seconds: float = 300.0
     now: float = 0.0
+    # Seconds between two events of a stream.
+    pace: float = 0.0
     held: dict[str, Held] = field(default_factory=dict)
     continued: set[str] = field(default_factory=set)
     running: set[str] = field(default_factory=set)
@@ -59,6 +61,7 @@ class HeldState:
             x.send_json(whole)
             return
         for event in _write_events(wire, x.body["model"], reply, whole):
+            x.wait(self.pace)
             x.write(event)
         x.close()
 
