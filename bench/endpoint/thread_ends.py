@@ -72,7 +72,8 @@ class Talk:
         self.found: Counter[str] = Counter()
         self.conversation = ""
 
-    def take_turn(self) -> None:
+    def take_turn(self, pause: float) -> None:
+        time.sleep(pause)
         self.turns += 1
         text = f"{self.name}: turn {self.turns}?"
         for _ in range(TRIES):
@@ -108,13 +109,15 @@ def end_threads(kind: str, place: Place, provider: Provider) -> None:
 def run_ends(
     moments: int, talks: list[Talk], place: Place, provider: Provider
 ) -> Counter[str]:
-    """End the threads of all talks at a random moment of each turn, or after it."""
+    """End the threads of all talks, each at a random moment of or beside its turn."""
     chosen, kinds = random.Random(7), Counter()
     with ThreadPoolExecutor(len(talks)) as pool:
         while kinds.total() < moments:
             kind = chosen.choice(KINDS)
-            running = [pool.submit(talk.take_turn) for talk in talks]
-            time.sleep(chosen.uniform(0, 1.5 * TURN))
+            running = [
+                pool.submit(talk.take_turn, chosen.uniform(0, TURN)) for talk in talks
+            ]
+            time.sleep(chosen.uniform(0, 2.5 * TURN))
             end_threads(kind, place, provider)
             for each in running:
                 each.result()
