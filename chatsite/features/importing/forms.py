@@ -1,10 +1,14 @@
-"""The form of the page that takes a file."""
+"""The forms of the page that takes a file, or the memories of another chat."""
 
+import json
 from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.utils.translation import gettext_lazy as _
+
+from .files.reading import SITES
 
 
 class ImportForm(forms.Form):
@@ -22,3 +26,28 @@ class ImportForm(forms.Form):
             "data-max-bytes": limit * 1024 * 1024,
             "data-too-large": too_large,
         }
+
+    def get_file(self) -> UploadedFile:
+        return self.cleaned_data["file"]
+
+
+class MemoriesForm(forms.Form):
+    """Memories that the user has copied from another chat."""
+
+    site = forms.ChoiceField(
+        label=_("From"), choices={name: SITES[name] for name in ("chatgpt", "claude")}
+    )
+    memories = forms.CharField(
+        label=_("Memories"),
+        help_text=_("One on each line. You decide which of them become facts."),
+        max_length=100_000,
+        widget=forms.Textarea(attrs={"rows": 6, "dir": "auto"}),
+    )
+
+    def get_file(self) -> UploadedFile:
+        """Return the file that the other chat would have sent."""
+        text = self.cleaned_data["memories"]
+        is_claude = self.cleaned_data["site"] == "claude"
+        own = {"memories": [{"content": text}]}
+        value = {"conversations_memory": text} if is_claude else own
+        return SimpleUploadedFile("memories.json", json.dumps(value).encode())

@@ -21,36 +21,40 @@ from .exporting.account import export_account
 from .exporting.as_markdown import write_markdown
 from .exporting.thread import export_thread
 from .files.reading import ArchiveReader, ImportFileError
-from .forms import ImportForm
+from .forms import ImportForm, MemoriesForm
 from .outcome import KIND, Outcome
 
 
 @private_page("GET", "POST")
 def import_file(request: HttpRequest) -> HttpResponse:
-    sent = (request.POST, request.FILES) if request.method == "POST" else ()
-    form = ImportForm(*sent)
-    if sent and form.is_valid():
+    is_pasted = "memories" in request.POST
+    is_file = request.method == "POST" and not is_pasted
+    pasted = MemoriesForm(request.POST if is_pasted else None)
+    form = ImportForm(*((request.POST, request.FILES) if is_file else ()))
+    sent, field = (pasted, "memories") if is_pasted else (form, "file")
+    if sent.is_valid():
         try:
-            worker.keep_upload(request.user, form.cleaned_data["file"])
+            worker.keep_upload(request.user, sent.get_file())
             return redirect("import")
         except ImportFileError as error:
-            form.add_error("file", str(error))
+            sent.add_error(field, str(error))
         except queue.JobBusyError:
-            form.add_error(
-                "file",
+            sent.add_error(
+                field,
                 _(
                     "Another import of yours is still running, so this file was not "
                     "imported. Wait until it has finished, then choose the file again."
                 ),
             )
-    values = {"form": form, "opens_again": True, **_describe_page(request)}
-    status = 422 if form.errors else 200
+    values = {"form": form, "pasted": pasted, "opens_again": True}
+    values |= _describe_page(request)
+    status = 422 if sent.errors else 200
     return render(request, "importing/import.html", values, status=status)
 
 
 @private_page("GET")
 def show_import_progress(request: HttpRequest) -> HttpResponse:
-    values = {"form": ImportForm(), **_describe_page(request)}
+    values = {"form": ImportForm(), "pasted": MemoriesForm(), **_describe_page(request)}
     return render(request, "importing/_progress.html", values)
 
 

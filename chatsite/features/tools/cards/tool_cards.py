@@ -55,6 +55,7 @@ class CardAnswer:
     # True if the message's address leads to it, which it does unless it came later.
     is_anchor: bool
     files: tuple[FileCard, ...] = ()
+    is_pinned: bool = False
 
     @property
     def sources(self) -> tuple[FileCard, ...]:
@@ -293,6 +294,7 @@ class _Answers:
             location=self.locate(row),
             is_anchor=is_anchor,
             files=self.files.get(row.pk, ()),
+            is_pinned=row.pinned_at is not None,
         )
 
 

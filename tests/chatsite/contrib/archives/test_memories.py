@@ -5,13 +5,15 @@ import json
 import zipfile
 
 import pytest
+from django.urls import reverse
 
 from chatsite.contrib.archives.memories import list_statements
 from chatsite.features.facts.models import Fact
 from chatsite.features.facts.services import keep_fact
 from chatsite.features.facts.store import facts_of
+from chatsite.features.importing.files.reading import SITES
 from memory.models import Conversation
-from tests.chatsite.features.importing.test_importing import take
+from tests.chatsite.features.importing.test_importing import take, work_off
 from tests.chatsite.scenes import violations
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -116,3 +118,36 @@ def test_more_facts_than_there_is_room_for_are_reported(alice):
 )
 def test_statements_are_lines_or_sentences_of_long_ones(text, found):
     assert [text[a:b] for a, b in list_statements(text)] == found
+
+
+def paste(client, text, site):
+    given = {"memories": text, "site": site}
+    answer = client.post(reverse("import"), given)
+    work_off()
+    return answer
+
+
+@pytest.mark.parametrize("site", ["chatgpt", "claude"])
+def test_pasted_lines_become_offered_facts_with_their_source(alice, client, site):
+    client.force_login(alice)
+    text = "- Ann is a nurse in Oslo.\n[2025-03-02] - Is vegetarian."
+    assert paste(client, text, site).status_code == 302
+    assert words_of(alice) == ["Ann is a nurse in Oslo.", "Is vegetarian."]
+    assert {fact.state for fact in Fact.objects.all()} == {"offered"}
+    [made] = Conversation.objects.all()
+    assert made.title == f"Memory of {SITES[site]}"
+    assert violations() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "site"),
+    [(" ", "claude"), ("Is vegetarian.", "other"), ("a" * 100_001, "claude")],
+)
+def test_bad_pasted_lines_are_refused_in_their_form(alice, client, text, site):
+    client.force_login(alice)
+    answer = paste(client, text, site)
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert "form-error" in page.partition("memories-heading")[2]
+    assert "form-error" not in page.partition("memories-heading")[0]
+    assert not Conversation.objects.exists()

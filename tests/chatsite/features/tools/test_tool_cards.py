@@ -132,6 +132,16 @@ class TestPlaces:
         assert page.count(f'id="message-{row.seq}"') == 1
         assert transcript_of(page).count("Call Mia!") == 2
 
+    def test_a_result_is_pinned_on_its_card(self, client, conversation):
+        use_tools(conversation, "What is my budget?", Use())
+        for act, label in (("pin", "Unpin"), ("unpin", "Pin")):
+            target = memory_url("message", conversation, seq=3, name=act)
+            assert client.post(target, headers=HTMX).status_code == 200
+            menu = part(page_of(client, conversation), "message-3")
+            assert re.findall("(Pin|Unpin)</button>", menu.partition("<pre")[0]) == [
+                label
+            ]
+
     def test_a_result_without_its_call_is_a_card_of_its_own(self, conversation):
         submit(conversation, "Look")
         seq = transcript.reserve_numbers(conversation, 1)
