@@ -3,16 +3,23 @@
 import random
 
 import pytest
+from asgiref.sync import async_to_sync
 
+from chatsite.contrib.endpoint import keys
 from chatsite.contrib.evidence import proven_request
 from chatsite.pages.presenters import context_pane
+from memory import actions
 from memory.models import Conversation
 from tests.fakes import own_tools
+from tests.fakes.held_threads import HeldState
 
 from ...test_random_actions import SEED, People
+from ..endpoint.asgi_client import send
+from ..endpoint.test_held_state import Thread
 from .test_schema import VALIDATOR
 
 STEPS, EACH = 180, 60
+CLIENT_STEPS, CHECKED_EACH = 40, 10
 KNOWN = {"", proven_request.ERASED}
 
 
@@ -68,3 +75,70 @@ def test_account_sums_up_after_every_action(alice, settings, download):
             found = [*find_wrong(evidence, conversation, reply)]
             assert found == [], f"FUZZ_SEED={SEED}, step {step}: {', '.join(done)}"
     assert {"sent", "summary", "owner", "erased", "reply"} <= seen
+
+
+class Client:
+    """A program of a user: threads that the provider holds, and whole histories."""
+
+    def __init__(self, key, held, randomness):
+        self.key, self.held, self.random = key, held, randomness
+        self.threads, self.said, self.count = [Thread(key)], [], 0
+
+    def act(self):
+        names = [name for name in dir(self) if name.startswith("do_")]
+        name = self.random.choice(names)
+        getattr(self, name)()
+        return name
+
+    def write_text(self):
+        self.count += 1
+        return f"Question {self.count}?"
+
+    def do_continue_thread(self):
+        thread = self.random.choice(self.threads)
+        async_to_sync(thread.send)(self.write_text())
+
+    def do_fork_thread(self):
+        self.threads.append(self.random.choice(self.threads).fork())
+
+    def do_forget_threads(self):
+        self.held.forget_all()
+
+    def do_send_history(self):
+        self.said.append({"role": "user", "content": self.write_text()})
+        send(self.key, *self.said)
+        self.said.append({"role": "assistant", "content": "An answer."})
+
+    def do_edit_history(self):
+        if self.said:
+            del self.said[self.random.randrange(0, len(self.said), 2) :]
+        self.do_send_history()
+
+    def do_delete_message(self):
+        rows = Conversation.objects.filter(messages__deleted_at=None).distinct()
+        if found := [*rows]:
+            conversation = self.random.choice(found)
+            numbers = conversation.messages.filter(deleted_at=None)
+            seq = self.random.choice([*numbers.values_list("seq", flat=True)])
+            actions.delete_message(conversation, seq)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.timeout(600)
+def test_account_sums_up_for_requests_of_clients(alice, upstream, settings, download):
+    settings.ANTHROPIC_BASE_URL = upstream.url.removesuffix("/v1")
+    settings.ANTHROPIC_API_KEY = "sk-ant-SECRET"
+    settings.EVIDENCE_PER_MINUTE = settings.MESSAGES_PER_MINUTE = 0
+    upstream.held = HeldState()
+    randomness, done, seen = random.Random(SEED + 2), [], set()
+    client = Client(keys.create_api_key(alice, "Script")[1], upstream.held, randomness)
+    while len(done) < CLIENT_STEPS:
+        done += [client.act() for _ in range(CHECKED_EACH)]
+        for conversation in Conversation.objects.all():
+            evidence = download(conversation)
+            seen.update(evidence.places.values())
+            reply = evidence.own["reply"]
+            found = [*find_wrong(evidence, conversation, reply)]
+            assert found == [], f"FUZZ_SEED={SEED}: {', '.join(done)}"
+    assert {"sent", "held", "erased", "reply"} <= seen
+    assert Conversation.objects.count() > 2
