@@ -23,7 +23,7 @@ from tests.fakes.upstream import Upstream
 from tests.servers import Server, answers
 
 from .held_state import LOOK
-from .place import Place, make_place
+from .place import START, Place, make_place
 
 # Threads expire after so many seconds; a turn takes about TURN of them.
 EXPIRY, TURN, PACE = 2.0, 1.0, 0.08
@@ -49,6 +49,7 @@ class Provider(Server):
     """The provider as a process of its own, which can be killed."""
 
     name = "provider"
+    start_timeout = START
 
     @property
     def url(self) -> str:
