@@ -31,6 +31,56 @@ COVERED = """() => {
     }
     return Object.fromEntries(found);
 }"""
+# What floats (fixed, sticky, absolute) and can be seen, with the texts below it that
+# are no part of it. Where two boxes meet, the page says which is on top. Menus and
+# dialogs that the user has opened may lie over the page, but over nothing else.
+FLOATING = """() => {
+    const OPENED = "dialog[open], details[open] > :not(summary), [popover]";
+    const paints = (element) => {
+        const { backgroundColor, borderTopWidth, opacity } = getComputedStyle(element);
+        const isClear = / 0[)]$|^transparent$/.test(backgroundColor);
+        const hasText = element.innerText?.trim() || element.querySelector("svg");
+        return opacity > 0.1 && (!isClear || hasText || parseFloat(borderTopWidth) > 0);
+    };
+    const floats = [...document.body.querySelectorAll("*")].filter((element) =>
+        /fixed|sticky|absolute/.test(getComputedStyle(element).position)
+        && element.checkVisibility({ opacityProperty: true, visibilityProperty: true })
+        && !element.closest("svg, template") && !element.closest(OPENED)
+        && getComputedStyle(element).clipPath === "none" && paints(element));
+    const boxes = floats.map((element) => [element, element.getBoundingClientRect()])
+        .filter(([, { width, height }]) => width > 1 && height > 1);
+    const all = new CSSStyleSheet();
+    all.replaceSync("* { pointer-events: auto !important; }");
+    document.adoptedStyleSheets.push(all);
+    const found = new Map();
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const { currentNode: text } = texts, owner = text.parentElement;
+        if (!text.data.trim() || owner.closest("template, option, svg")) continue;
+        if (owner.closest(OPENED)) continue;
+        const range = new Range();
+        range.selectNodeContents(text);
+        for (const line of range.getClientRects()) {
+            for (const [element, box] of boxes) {
+                if (element.contains(owner)) continue;
+                const left = Math.max(line.left, box.left);
+                const top = Math.max(line.top, box.top);
+                const right = Math.min(line.right, box.right);
+                const bottom = Math.min(line.bottom, box.bottom);
+                // Lines are higher than their letters.
+                if (right - left < 2 || bottom - top < 4) continue;
+                const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+                const stack = document.elementsFromPoint(x, y);
+                if (stack[0]?.closest(OPENED) || !stack.includes(owner)) continue;
+                const over = stack.slice(0, stack.indexOf(owner));
+                if (!over.some((each) => element.contains(each))) continue;
+                found.set(text.data.trim(), element.outerHTML.slice(0, 120));
+            }
+        }
+    }
+    document.adoptedStyleSheets.pop();
+    return Object.fromEntries(found);
+}"""
 LONG = "One paragraph with several words in it.\n\n" * 3 + "- one\n- two"
 TURNS = (
     "I'm planning a trip to Kyoto in spring.",
@@ -40,8 +90,19 @@ TURNS = (
 )
 
 
+LOOKS = [
+    (width, theme, language)
+    for width, theme in ((1440, "light"), (1024, "dark"), (390, "light"))
+    for language in ("en", "zh-hans")
+]
+
+
 def covers_nothing(page):
     assert page.evaluate(COVERED) == {}, page.url
+
+
+def nothing_floats_over_text(page):
+    assert page.evaluate(FLOATING) == {}, page.url
 
 
 @pytest.mark.parametrize("width", [1440, 390])
@@ -112,3 +173,61 @@ def test_pages_have_nothing_over_their_texts(open_page, site, path, width):
     page = open_page(site, width=width).page
     page.goto(f"{site.url}/{path}")
     covers_nothing(page)
+
+
+@pytest.fixture
+def show(open_page, seeded):
+    """show(width, theme, language) -> the conversation of the pictures."""
+
+    def show(width, theme, language):
+        chat = open_page(seeded, is_home=False, width=width)
+        page = chat.page
+        page.context.clear_cookies()
+        cookie = {"name": "django_language", "value": language, "url": seeded.url}
+        page.context.add_cookies([cookie])
+        page.emulate_media(color_scheme=theme)
+        chat.sign_in("demo", "demo")
+        nothing_floats_over_text(page)
+        row = page.locator("#conversation-list .row > a").first
+        chat.open(seeded.url + row.get_attribute("href"))
+        return chat
+
+    return show
+
+
+@pytest.mark.parametrize(("width", "theme", "language"), LOOKS)
+def test_no_box_floats_over_text(show, width, theme, language):
+    chat = show(width, theme, language)
+    page = chat.page
+    # Without what it finds, the search would prove nothing.
+    body = page.locator("#message-30 .body")
+    body.evaluate("(body) => { body.style = 'position: fixed; inset: 0' }")
+    assert page.evaluate(FLOATING) != {}
+    page.reload()
+    chat.is_live()
+    nothing_floats_over_text(page)
+    for opener in (".message-menu", "header.bar > .menu", "#find"):
+        chat.message(30).hover()
+        summary = page.locator(f"{opener} > summary").locator("visible=true").last
+        summary.click()
+        nothing_floats_over_text(page)
+        page.keyboard.press("Escape")
+    page.locator("header.bar > .menu > summary").click()
+    page.locator("header.bar > .menu button[hx-get$='/policy/']").click()
+    expect(page.locator("#dialog h2")).to_be_visible()
+    nothing_floats_over_text(page)
+
+
+def test_notice_stays_beside_the_foot_bar_of_a_phone(open_written):
+    chat = open_written("One", "Two", width=390, height=640)
+    page, tabs = chat.page, chat.page.locator(".tabs button")
+    tabs.last.click()
+    page.locator(".sheet:has(.part-window) > .switch").click()
+    expect(page.locator("#desk")).to_be_visible()
+    tabs.first.click()
+    open_menu(chat, 1, "Pin")
+    expect(page.locator("#notice p")).to_be_visible()
+    tabs.last.click()
+    page.locator("#desk").scroll_into_view_if_needed()
+    covers_nothing(page)
+    nothing_floats_over_text(page)
