@@ -1,6 +1,6 @@
 """python -m bench.local_model [--turns N] [--minutes N]
 
-A talk with the model of `make local`, whose environment (.venv-local) must exist: a
+A conversation with the model of `make local`, whose environment (.venv-local) exists: a
 real model, and a really bad summariser. Its window overflows; replies are stopped and
 retried. Afterwards all messages must be there, all requests rebuilt to their hashes,
 the audit clean, and no rejected summary may have left text in the memory.

@@ -1,4 +1,4 @@
-"""python -m bench.endpoint.thread_ends [--moments N] [--talks N]
+"""python -m bench.endpoint.thread_ends [--moments N] [--conversations N]
 
 Threads that the provider holds end at random moments, between and within streamed
 turns: they expire, the provider is killed (SIGKILL), or the site is. Anthropic's SDK,
@@ -110,7 +110,7 @@ def end_threads(kind: str, place: Place, provider: Provider) -> None:
 def run_ends(
     moments: int, talks: list[Talk], place: Place, provider: Provider
 ) -> Counter[str]:
-    """End the threads of all talks, each at a random moment of or beside its turn."""
+    """End each conversation's thread at a random moment of its turn, or beside it."""
     chosen, kinds = random.Random(7), Counter()
     with ThreadPoolExecutor(len(talks)) as pool:
         while kinds.total() < moments:
@@ -155,7 +155,7 @@ def serve(port: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moments", type=int, default=200)
-    parser.add_argument("--talks", type=int, default=4)
+    parser.add_argument("--conversations", type=int, default=4)
     parser.add_argument("--provider", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.provider:
@@ -163,7 +163,9 @@ def main() -> int:
     with Provider() as provider:
         times = {"TURN_LEASE_SECONDS": "3", "TURN_SWEEP_SECONDS": "0.5"}
         with make_place(provider.url, **times) as place:
-            talks = [Talk(f"talk-{number}", place) for number in range(given.talks)]
+            talks = [
+                Talk(f"talk-{number}", place) for number in range(given.conversations)
+            ]
             kinds = run_ends(given.moments, talks, place, provider)
             lines = place.site.manage("shell", "-c", LOOK).splitlines()
             audit = place.site.manage("audit").strip()
