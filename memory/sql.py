@@ -196,7 +196,7 @@ class PreparedRows(_PreparedStatement):
         compiled = super()._compile(names)
         compiler = compiled[0]
         columns = [each[0] for each in compiler.select[: compiler.col_count]]
-        # Django finds them anew for each call.
+        # Django looks them up again for each call.
         converters = compiler.get_converters(columns)
         compiler.get_converters = lambda _: converters
         return compiled

@@ -32,7 +32,7 @@ def count_text(text: str) -> int:
 
 def count_message(message: BaseMessage) -> int:
     content = message.content
-    # LangChain makes `text` anew at each use.
+    # LangChain builds `text` again at each use.
     text = content if isinstance(content, str) else message.text
     tokens = count_text(text) + MESSAGE_OVERHEAD
     # Images are added when a request is built; they are not part of the text.

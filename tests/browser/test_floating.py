@@ -196,7 +196,7 @@ def show(open_page, seeded):
 
 
 @pytest.mark.parametrize(("width", "theme", "language"), LOOKS)
-def test_no_box_floats_over_text(show, width, theme, language):
+def test_text_has_no_box_over_it(show, width, theme, language):
     chat = show(width, theme, language)
     page = chat.page
     # Without what it finds, the search would prove nothing.

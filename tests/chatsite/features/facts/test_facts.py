@@ -355,7 +355,7 @@ class TestPage:
         said = client.post(address, fields, headers={"HX-Request": "true"})
         return re.search(r'name="undo" value="([^"]+)"', said.content.decode())[1]
 
-    def test_only_what_is_kept_is_edited(self, chat, alice, bob, client):
+    def test_fact_that_is_not_kept_is_not_edited(self, chat, alice, bob, client):
         fact = keep_fact(chat, f"{WORDS}.", is_local=True)
         client.force_login(bob)
         theirs = start(bob)

@@ -112,7 +112,7 @@ def test_an_edited_question_of_another_id_is_not_the_own_one_reworded(
     assert (answer.lineage, answer.parent) == found
 
 
-def test_a_reply_with_one_of_two_calls_is_not_the_own_one(ask):
+def test_reply_with_one_of_two_calls_is_not_the_own_reply(ask):
     """The reply was made again with another id, and is known word for word there."""
     both = Said("assistant", calls=LIST.calls + READ.calls)
     told = [user("Hello"), reply(LONG), look("which tests are slow")]
