@@ -187,6 +187,8 @@ def test_answer_stays_when_the_replay_starts_late(link, stranger, late):
         expect(said).to_contain_text("In order: signed by http")
     else:
         expect(stranger.locator("#replayed .message")).to_have_count(4)
+    while not held:  # the verifier is loaded before the file
+        stranger.wait_for_timeout(50)
     for route in held:
         route.continue_()
     expect(stranger.locator("#replayed .message")).to_have_count(4)

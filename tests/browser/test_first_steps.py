@@ -30,7 +30,7 @@ def import_talk(chat, name, texts):
             "buffer": json.dumps([file]).encode(),
         },
     )
-    chat.page.get_by_role("button", name="Import").click()
+    chat.page.get_by_role("button", name="Import", exact=True).click()
     chat.page.get_by_role("link", name=name, exact=True).click()
     chat.is_live()
 

@@ -67,7 +67,7 @@ def test_images_of_an_archive_come_with_their_messages(open_page, site):
     chat.page.goto(f"{site.url}/import/")
     archive = {"name": "chatgpt.zip", "mimeType": "application/zip"}
     chat.page.set_input_files("[name=file]", {**archive, "buffer": pack(files)})
-    chat.page.get_by_role("button", name="Import").click()
+    chat.page.get_by_role("button", name="Import", exact=True).click()
     told = chat.page.get_by_text("2 images were imported with their messages.")
     # A process starts for the file, and one for each image.
     expect(told).to_be_visible(timeout=60_000 * PATIENCE)
