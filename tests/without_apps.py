@@ -11,5 +11,7 @@ if "chatsite.features.code_blocks" in TAKEN_OUT:
     TAKEN_OUT += ["chatsite.contrib.diagrams"]
 if "chatsite.features.importing" in TAKEN_OUT:
     TAKEN_OUT += ["chatsite.contrib.archives"]
+if "chatsite.features.sharing" in TAKEN_OUT:
+    TAKEN_OUT += ["chatsite.contrib.quiz"]
 OPTIONAL_APPS = [name for name in OPTIONAL_APPS if name not in TAKEN_OUT]
 INSTALLED_APPS = [name for name in INSTALLED_APPS if name not in TAKEN_OUT]
