@@ -475,8 +475,9 @@ class RequestWriter:
         new = {each.at for each in self.pieces.list_new(pieces)} - {None, *self.rows}
         aligned = dict(self.decision.aligned)
         shift = self.decision.parent_position - self.decision.first_new
+        first = min(new, default=0)
         for index, message in enumerate(self.messages if new else ()):
-            if not new.isdisjoint(message.span):
+            if message.end > first and not new.isdisjoint(message.span):
                 row = self._find_row(aligned.get(index, index + shift))
                 self.rows |= dict.fromkeys(message.span, row)
         self.pieces.store_new(pieces, self.rows)
