@@ -133,7 +133,7 @@ def _tell_name_parts(call: ModelCall) -> str:
     tokens = [gettext("%(n)s estimated") % {"n": call.tokens_estimated}]
     if call.tokens_input is not None:
         tokens.append(gettext("%(n)s reported") % {"n": call.tokens_input})
-    count = f"{', '.join(tokens)} {gettext('tokens')}"
+    count = " ".join((", ".join(tokens), gettext("tokens")))
     built = gettext("Built from %(parts)s") % {"parts": ", ".join(parts)}
     said = [built, call.model, count, f"sha256 `{call.sha256}`"]
     return f"*{'; '.join(said)}*"
