@@ -15,7 +15,10 @@ from chatsite.jobs import queue
 from chatsite.turns.audit import FINDERS
 from memory.models import Conversation
 
-PAGES = ("", "context/", "transcript.json", "context.json", "summaries.json")
+PAGES = (
+    *("", "messages/2/menu/", "context/"),
+    *("transcript.json", "context.json", "summaries.json"),
+)
 # Where the app of imports is installed.
 FILES = ("export.json", "export.md")
 

@@ -79,6 +79,11 @@ conversation = [
     path("guide/", views.show_guide, name="conversation-guide"),
     path("messages/", views.show_more_turns, name="conversation-messages"),
     path(
+        "messages/<number:seq>/menu/",
+        views.show_message_menu,
+        name="conversation-message-menu",
+    ),
+    path(
         "messages/<number:seq>/attachments/<int:place>/",
         views.attachment,
         name="conversation-attachment",

@@ -83,6 +83,17 @@ def show_more_turns(request: HttpRequest, conversation: Conversation) -> Values:
     return {"pane": pane}
 
 
+@conversation_fragment("chat/_message_menu.html")
+def show_message_menu(
+    request: HttpRequest, conversation: Conversation, *, seq: int
+) -> Values:
+    """Show the actions on a message; a page loads them when its menu is first used."""
+    message = transcript_pane.show_message(conversation, seq)
+    if message is None:
+        raise Http404
+    return {"message": message}
+
+
 @conversation_fragment("chat/_context.html")
 def show_context(request: HttpRequest, conversation: Conversation) -> Values:
     return context_values(request, conversation)

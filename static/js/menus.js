@@ -13,13 +13,19 @@
     for (const menu of document.querySelectorAll(MENUS)) if (!menu.contains(target)) close(menu);
   }
 
-  // A page has many menus, of which few are opened: this one is drawn now.
-  function draw({ target }) {
-    const held = target.closest("summary")?.parentElement.querySelector(":scope > template");
-    if (!held) return;
-    const drawn = held.content.firstElementChild;
-    held.replaceWith(drawn);
-    htmx.process(drawn);
+  // The menu of a message is loaded when its button gets the focus.
+  async function load(event) {
+    const menu = event.target.closest("[data-menu] > summary")?.parentElement;
+    if (!menu || menu.children[1]) return;
+    event.preventDefault();
+    const { messages } = document.getElementById("turns").dataset;
+    const options = { source: menu.firstElementChild, target: menu, swap: "beforeend" };
+    menu.loading ??= htmx.ajax("GET", `${messages}${menu.dataset.menu}/menu/`, options).catch(() => {});
+    await menu.loading;
+    menu.loading = null;
+    if (event.type !== "click") return;
+    menu.open = Boolean(menu.children[1]);
+    if (!menu.open) notices.failToLoad();
   }
 
   // One that opens, or grows, at the edge of what scrolls is brought into sight.
@@ -28,7 +34,7 @@
   }
 
   document.addEventListener("toggle", bringIntoSight, true);
-  document.addEventListener("click", draw, true);
+  for (const name of ["focusin", "click"]) document.addEventListener(name, load);
   document.addEventListener("click", closeOthers);
   document.addEventListener("focusin", closeOthers);
 

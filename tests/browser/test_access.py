@@ -134,6 +134,7 @@ def test_the_split_page_shuts_nobody_out(demo):
 def test_the_list_and_dialogs_shut_nobody_out(demo):
     page = demo.page
     demo.act(28, "⋯")
+    expect(demo.message(28).locator(".menu-items")).to_be_visible()
     is_clean(page, "#message-28")
     page.get_by_role("button", name="Summarise up to here…").click()
     page.get_by_role("button", name="Draft a summary").click()

@@ -13,6 +13,7 @@ from .test_reading import CODE
 pytestmark = pytest.mark.browser
 MODULES = re.compile(r"/(colours|attachment-cards|replay|open-dialog)\b[^/]*\.js")
 COLOURS = re.compile(r"/js/colours\b")
+MENU = re.compile(r"/messages/\d+/menu/")
 CARDS = re.compile(r"/attachment-cards\b[^/]*\.js")
 NOT_LOADED = "Part of the page did not load. Try again when there is a connection"
 LOG = "A line of a log.\n" * 400
@@ -70,6 +71,30 @@ def test_a_page_without_any_use_of_them_loads_none(chat, loaded):
     chat.page.goto(f"{chat.site.url}/")
     chat.page.wait_for_load_state("networkidle")
     assert loaded == []
+
+
+class TestMenuOfAMessage:
+    def test_menu_is_loaded_once(self, chat):
+        sent = []
+        chat.page.on("request", lambda each: sent.extend(MENU.findall(each.url)))
+        chat.say("Hello")
+        for seq in (1, 2, 2):
+            chat.act(seq, "⋯")
+            expect(chat.message(seq).locator(".menu-items")).to_be_visible()
+            chat.page.keyboard.press("Escape")
+            expect(chat.message(seq).locator(".menu-items")).to_be_hidden()
+        assert sent == ["/messages/1/menu/", "/messages/2/menu/"]
+
+    def test_menu_without_connection_opens_later(self, chat, errors):
+        chat.say("Hello")
+        chat.page.route(MENU, lambda route: route.abort())
+        chat.act(2, "⋯")
+        expect(chat.page.locator("#notice")).to_contain_text(NOT_LOADED)
+        expect(chat.message(2).locator(".message-menu[open]")).to_have_count(0)
+        errors.clear()
+        chat.page.unroute(MENU)
+        chat.act(2, "⋯")
+        expect(chat.message(2).get_by_role("button", name="Pin")).to_be_visible()
 
 
 class TestColours:

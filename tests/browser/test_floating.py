@@ -210,6 +210,7 @@ def test_text_has_no_box_over_it(show, width, theme, language):
         chat.message(30).hover()
         summary = page.locator(f"{opener} > summary").locator("visible=true").last
         summary.click()
+        expect(summary.locator("xpath=..")).to_have_attribute("open", "")
         nothing_floats_over_text(page)
         page.keyboard.press("Escape")
     page.locator("header.bar > .menu > summary").click()

@@ -55,6 +55,7 @@ def test_the_latest_turn_can_not_be_compacted(talked):
     for seq, count in ((6, 1), (8, 0)):
         talked.message(seq).hover()
         talked.message(seq).locator(".message-menu > summary").click()
+        expect(talked.message(seq).locator(".menu-items")).to_be_visible()
         offered = talked.message(seq).get_by_text("Summarise up to here…")
         expect(offered.locator("visible=true")).to_have_count(count)
         talked.page.keyboard.press("Escape")

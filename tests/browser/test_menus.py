@@ -22,6 +22,7 @@ def made(request, make_site):
 
 def count_entries(menu):
     menu.locator(":scope > summary").click()
+    expect(menu.locator(".menu-items").first).to_be_visible()
     entries = [each for each in menu.locator(ENTRY).all() if each.is_visible()]
     return [each.inner_text() for each in entries]
 

@@ -128,6 +128,11 @@ class Reader:
         yield "diff", self.memory("diff", version=2)
         yield "no diff", self.memory("diff", version=1)
         yield "edit", self.memory("edit", version=2)
+        for seq in (1, 5, 6, 14):
+            yield (
+                f"menu of {seq}",
+                self.get("conversation-message-menu", self.uuid, seq),
+            )
         yield "preview", self.memory("preview", seq=8)
         yield "no preview", self.memory("preview", seq=1)
         for words in ("梨", "个", "没有的梨"):

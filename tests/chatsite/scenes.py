@@ -40,6 +40,12 @@ def page_of(client, conversation):
     return client.get(url("detail", conversation)).content.decode()
 
 
+def menu_of(client, conversation, seq):
+    """Return the menu of a message, as a page loads it."""
+    answer = client.get(url("message-menu", conversation, seq), headers=HTMX)
+    return answer.content.decode()
+
+
 def submit(conversation, text="Hello", client_id=None):
     client_id = client_id or uuid.uuid4().hex
     return commands.submit_message(conversation, text=text, client_id=client_id)

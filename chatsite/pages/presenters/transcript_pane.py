@@ -37,7 +37,7 @@ from .attachment_cards import (
     make_attachment_cards,
 )
 from .calls import without_long_texts
-from .locations import Location, location_of
+from .locations import Location, location_of, states_of
 
 # A few screens: the first paint waits for them, and the way up loads more in time.
 PAGE_TURNS = 20
@@ -218,6 +218,18 @@ def show_turns_between(
 ) -> TranscriptPane:
     """Return turns that follow turn id `after`, as far as turn id `before`."""
     return _fill_up(conversation, [], before, None, after=after)
+
+
+def show_message(conversation: Conversation, seq: int) -> ShownMessage | None:
+    """Return one message for its menu, without the rows that parts show beside it."""
+    rows = _select_messages(conversation=conversation.pk, start=seq, end=seq + 1)
+    if not rows:
+        return None
+    [row] = rows
+    row.conversation = conversation
+    state = states_of(conversation, [seq]).get(seq)
+    location = location_of(row, state, versions.active_summaries(conversation))
+    return _show_message(row, location, row.model or "", {})
 
 
 def _select_turns(conversation: Conversation) -> QuerySet[Turn]:

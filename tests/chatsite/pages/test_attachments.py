@@ -8,7 +8,7 @@ from chatsite.turns import commands
 from memory.engine.attachments import Attachment, join_attachments
 from memory.models import Message
 
-from ..scenes import answer, memory_url, page_of, signed_in, url
+from ..scenes import answer, memory_url, menu_of, page_of, signed_in, url
 
 pytestmark = pytest.mark.django_db
 LONG = "\n".join(f"Lamp {n} costs {n} euros." for n in range(5_000))
@@ -76,7 +76,9 @@ class TestCard:
         answer(conversation)
         page = page_of(client, conversation)
         assert f"{len(message.sent_text):,} of {len(message.text):,} characters" in page
-        assert "In part: its files are long." in page
+        assert "In part: its files are long." in menu_of(
+            client, conversation, message.seq
+        )
         # On the right, too.
         assert "Shortened:" in page.split('id="context"')[1]
 

@@ -17,7 +17,7 @@ from memory import library, transcript
 from memory.models import Conversation, Message
 from tests.memory.scenes import plant, summarise
 
-from ..scenes import HTMX, page_of, signed_in, talk_in_turns, url
+from ..scenes import HTMX, menu_of, page_of, signed_in, talk_in_turns, url
 
 GET_VIEWS = (
     *("detail", "messages", "context", "transcript", "context-json", "summaries"),
@@ -94,6 +94,29 @@ class TestAccess:
         policy = client.get(url("detail", conversation))["Content-Security-Policy"]
         assert "unsafe" not in policy
         assert "default-src 'none'" in policy
+
+
+class TestMessageMenu:
+    def test_menu_offers_what_fits_the_message(self, client, conversation):
+        talk_in_turns(conversation, "Hello")
+        seq = conversation.messages.last().seq
+        assert "Summarise up to here…" in menu_of(client, conversation, seq)
+        conversation.messages.filter(seq=seq).update(excluded_at=timezone.now())
+        menu = menu_of(client, conversation, seq)
+        assert "Show to the model again" in menu
+        assert "Summarise up to here…" not in menu
+
+    def test_menu_of_a_running_turn_is_empty(self, client, conversation):
+        sent = commands.submit_message(conversation, text="Hello", client_id="1")
+        assert menu_of(client, conversation, sent.message.seq).strip() == ""
+
+    def test_menu_is_its_owners(self, client, bob, conversation):
+        talk_in_turns(conversation, "Hello")
+        seq = conversation.messages.last().seq
+        missing = url("message-menu", conversation, seq + 1)
+        assert client.get(missing).status_code == 404
+        foreign = url("message-menu", conversation, seq)
+        assert signed_in(bob).get(foreign).status_code == 404
 
 
 class TestList:

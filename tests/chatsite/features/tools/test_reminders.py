@@ -1,5 +1,7 @@
 """Reminders that came: unread until the user looks at their conversation."""
 
+import re
+
 import pytest
 from channels.db import database_sync_to_async
 from django.urls import reverse
@@ -10,7 +12,7 @@ from chatsite.features.tools.tool_loop import reminders
 from memory import actions, library, transcript
 from memory.models import Conversation
 
-from ...scenes import Use, page_of, use_tools
+from ...scenes import Use, menu_of, page_of, use_tools
 from ...sockets import Chat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,7 +68,8 @@ class TestPages:
         message = page.partition('<article class="message reminder"')[2]
         message = message.partition("</article>")[0]
         assert "Reminder: drink tea" in message
-        assert "Hide from the model" in message
+        seq = re.search(r'data-menu="(\d+)"', message)[1]
+        assert "Hide from the model" in menu_of(client, conversation, seq)
         assert "asked for on" not in message
 
     def test_reminder_is_shown_in_chinese(self, client, conversation, due):

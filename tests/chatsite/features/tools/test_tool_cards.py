@@ -21,6 +21,7 @@ from ...scenes import (
     Use,
     arrive,
     memory_url,
+    menu_of,
     page_of,
     signed_in,
     submit,
@@ -137,10 +138,8 @@ class TestPlaces:
         for act, label in (("pin", "Unpin"), ("unpin", "Pin")):
             target = memory_url("message", conversation, seq=3, name=act)
             assert client.post(target, headers=HTMX).status_code == 200
-            menu = part(page_of(client, conversation), "message-3")
-            assert re.findall("(Pin|Unpin)</button>", menu.partition("<pre")[0]) == [
-                label
-            ]
+            menu = menu_of(client, conversation, 3)
+            assert re.findall("(Pin|Unpin)</button>", menu) == [label]
 
     def test_a_result_without_its_call_is_a_card_of_its_own(self, conversation):
         submit(conversation, "Look")

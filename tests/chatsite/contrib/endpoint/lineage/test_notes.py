@@ -13,7 +13,7 @@ from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.lineage import notes
 from chatsite.contrib.endpoint.models import ClientConversation
 from memory.models import Conversation
-from tests.chatsite.scenes import page_of, violations
+from tests.chatsite.scenes import menu_of, page_of, violations
 
 from ..asgi_client import Call, send
 from .test_why import BACK, FERRY, TALK, instructs, replies, says, why
@@ -47,9 +47,8 @@ def test_changed_instructions_have_a_note(client, key):
     send(key, instructs("It is Tuesday."), *TALK, TALK[0])
     made = Conversation.objects.get()
     assert find_notes(client, made) == {3: [CHANGED]}
-    assert f"{reverse('endpoint-why', args=[made.uuid])}?reply=4" in page_of(
-        client, made
-    )
+    link = f"{reverse('endpoint-why', args=[made.uuid])}?reply=4"
+    assert link in menu_of(client, made, 4)
     assert violations() == []
 
 

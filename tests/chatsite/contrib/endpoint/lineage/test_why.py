@@ -14,7 +14,7 @@ from chatsite.contrib.endpoint.lineage.reason_texts import LINEAGES, WHY
 from chatsite.contrib.endpoint.models import ClientConversation
 from chatsite.contrib.endpoint.store.owner_history import OwnerHistory
 from memory.models import Conversation, ModelCall
-from tests.chatsite.scenes import page_of, signed_in, url, violations
+from tests.chatsite.scenes import menu_of, page_of, signed_in, url, violations
 
 from ..asgi_client import Call, send
 
@@ -64,7 +64,7 @@ def test_the_page_says_why_and_leads_to_the_reply(client, key):
     assert str(WHY["one-message"]) in why(client, made, reply=2)
     assert "No request for reply #3 came here." in why(client, made, reply=3)
     link = f"{reverse('endpoint-why', args=[made.uuid])}?reply=4"
-    assert link in page_of(client, made)
+    assert link in menu_of(client, made, 4)
     pane = client.get(url("context", made), {"reply": 4}).content.decode()
     assert link in pane
     assert str(LINEAGES["continued"]) in pane

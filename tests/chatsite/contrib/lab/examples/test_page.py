@@ -9,7 +9,6 @@ from django.urls import reverse
 
 from chatsite.contrib.lab.examples import services
 from chatsite.contrib.lab.examples.models import Example, ExampleAnswer
-from chatsite.pages import parts
 from memory.models import Conversation
 from memory.transcript import ActionError, TextError
 
@@ -17,6 +16,7 @@ from ....scenes import (
     HTMX,
     Use,
     memory_url,
+    menu_of,
     page_of,
     signed_in,
     url,
@@ -39,8 +39,11 @@ def listed(client, **query):
 
 
 def test_a_reply_is_marked_from_its_menu_and_listed(client, conversation):
-    page = page_of(client, conversation)
-    assert page.count("Mark as an example…") == 2
+    offered = [
+        "Mark as an example…" in menu_of(client, conversation, seq)
+        for seq in range(1, 5)
+    ]
+    assert offered == [False, True, False, True]
     dialog = client.get(url("example", conversation, 4), headers=HTMX)
     assert "What should have been said" in dialog.content.decode()
     answer = mark(client, conversation)
@@ -113,8 +116,7 @@ def test_a_request_for_a_tool_and_a_temporary_reply_are_no_examples(
         services.mark_example(conversation, asked.seq, alice, "good")
     Conversation.objects.update(temporary_until="2100-01-01T00:00Z")
     conversation.refresh_from_db()
-    parts.cache.clear()
-    assert "Mark as an example" not in page_of(client, conversation)
+    assert "Mark as an example" not in menu_of(client, conversation, 4)
     with pytest.raises(ActionError):
         services.mark_example(conversation, 4, alice, "good")
 
