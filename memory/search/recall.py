@@ -62,6 +62,21 @@ POSTGRESQL = """
         LIMIT %s
     ) AS found"""
 
+# The text of the statement is constant, so that SQLite parses and plans it once; Django
+# would compile it with each list of numbers.
+SQLITE_READ = """
+    SELECT message.seq, message.role, entry.terms, entry.dates
+    FROM memory_message AS message
+    JOIN memory_recallentry AS entry ON entry.message_id = message.id
+    WHERE message.conversation_id = %s
+    AND message.seq IN (SELECT value FROM json_each(%s))
+    AND message.excluded_at IS NULL AND message.superseded_at IS NULL
+    AND message.deleted_at IS NULL
+    ORDER BY message.seq"""
+POSTGRESQL_READ = SQLITE_READ.replace(
+    "IN (SELECT value FROM json_each(%s))", "= ANY(%s)"
+)
+
 # Messages per stretch: a short one is read for a common term, a long one for a rarer
 # one. Intersecting both costs as much as the shorter of the two lists.
 STRETCHES = (1_024, 16_384)
@@ -251,23 +266,21 @@ class _Entries:
         self, seqs: Iterable[int], terms: Sequence[str]
     ) -> Iterator[Document]:
         """Yield the visible messages of these numbers."""
-        # One list of numbers: with a range as well, SQLite would read all of the range.
-        rows = RecallEntry.objects.filter(
-            message__conversation=self.conversation,
-            message__seq__in=seqs,
-            message__excluded_at=None,
-            message__superseded_at=None,
-            message__deleted_at=None,
-        ).order_by("seq")
         keys = dict(zip(self._code(terms), terms, strict=True))
-        columns = ("seq", "message__role", "terms", "dates")
-        for seq, role, words, dates in rows.values_list(*columns):
-            yield Document(
-                seq,
-                role,
-                _count_all(words, keys),
-                count_terms(dates.partition(BREAK)[0], keys),
-            )
+        numbers = [*seqs]
+        if connection.vendor == "postgresql":
+            statement, among = POSTGRESQL_READ, numbers
+        else:
+            statement, among = SQLITE_READ, dump_json(numbers)
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [self.conversation.pk, among])
+            rows = cursor.fetchall()
+        # Messages of one day have most of their dates in common.
+        dated: dict[str, TermCounts] = {}
+        for seq, role, words, dates in rows:
+            if not (days := dated.get(dates)):
+                days = dated[dates] = count_terms(dates.partition(BREAK)[0], keys)
+            yield Document(seq, role, _count_all(words, keys), days)
 
 
 def read_lists(
@@ -285,11 +298,14 @@ def read_lists(
 def _count_all(text: str, keys: Mapping[str, str]) -> tuple[TermCounts, ...]:
     """Return the counts of each passage."""
     present = {key: term for key, term in keys.items() if key in text}
-    return tuple(count_terms(part, present) for part in text.split(BREAK))
+    return tuple([count_terms(part, present) for part in text.split(BREAK)])
 
 
 def count_terms(text: str, keys: Mapping[str, str]) -> TermCounts:
     """Count how often the term of each key occurs."""
     # All keys have one length and no space, so a match is always a whole key.
-    counts = {term: n for key, term in keys.items() if (n := text.count(key))}
+    counts = {}
+    for key, term in keys.items():
+        if n := text.count(key):
+            counts[term] = n
     return TermCounts(counts, text.count(" ") + bool(text))

@@ -542,4 +542,5 @@ class TestNotes:
                     "recalled"
                 ]
             counts.append(len(queries))
-        assert counts[0] == counts[1] <= 8
+        # One more for the words that are common there.
+        assert counts[0] <= counts[1] <= counts[0] + 1 <= 8

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from heapq import nlargest
 from itertools import combinations, islice
 from math import log
 from statistics import fmean
@@ -74,10 +73,9 @@ def search_archive(
     # Only neighbours with one of the words: the others have none to lend.
     beside = _add_neighbours(candidates, before).intersection(selection.passages)
     documents = source.read_documents(sorted(beside | candidates), [*terms, ASKS])
-    ranked = Index(documents, Corpus(before - 1, selection.having)).find_hits(
-        replace(asked, terms=tuple(terms)), limit=None
-    )
-    return [*islice((hit for hit in ranked if hit.seq in candidates), limit)]
+    ranked = Index(documents, Corpus(before - 1, selection.having))
+    wanted = replace(asked, terms=tuple(terms))
+    return ranked.find_hits(wanted, limit=limit, among=candidates)
 
 
 class MessageIndex:
@@ -154,10 +152,14 @@ class _Selection:
             self.having[term] = self._estimate(seqs, term in common)
             if term not in common:
                 self.postings[term] |= seqs.keys()
-        # Messages that two of the first, common terms share. They are looked up even if
-        # all terms are rare, so that a long archive needs no more statements.
+        # Messages that two of the first, common terms share. Those of two rare terms
+        # are known already.
         first = sorted(terms, key=lambda t: (t not in common, self.having[t]))
-        pairs = [f"{a} {b}" for a, b in combinations(first[:MAX_COMMON], 2)]
+        pairs = [
+            f"{a} {b}"
+            for a, b in combinations(first[:MAX_COMMON], 2)
+            if a in common or b in common
+        ]
         for pair, seqs in self._look_up(pairs).items():
             for term in pair.split():
                 self.postings[term] |= seqs.keys()
@@ -185,8 +187,9 @@ class _Selection:
         chosen: set[int] = set()
         room = MAX_PASSAGES
         scores = self._score()
-        best = nlargest(room, scores, key=lambda seq: (scores[seq], seq))
-        for seq in best:
+        least = min(sorted(scores.values(), reverse=True)[:room], default=0.0)
+        best = ((score, seq) for seq, score in scores.items() if score >= least)
+        for _, seq in sorted(best, reverse=True):
             chosen.add(seq)
             room -= self.passages.get(seq, 1)
             if room <= 0:
@@ -196,18 +199,21 @@ class _Selection:
     def _score(self) -> Mapping[int, float]:
         scores: dict[int, float] = defaultdict(float)
         mean = fmean(self.passages.values()) if self.passages else 1.0
+        # By the number of passages: most messages have one.
+        divisors = {n: 1 + K1 * find_norm(n, mean) for n in {*self.passages.values()}}
         for term, seqs in self.postings.items():
             rarity = log(1 + self.before / (self.having[term] + 0.5))
+            full, beside = rarity * (1 + K1), rarity * BESIDE_WEIGHT
             for seq in seqs:
-                norm = find_norm(self.passages[seq], mean)
-                scores[seq] += rarity * (1 + K1) / (1 + K1 * norm)
+                scores[seq] += full / divisors[self.passages[seq]]
             for seq in _add_neighbours(seqs, self.before).difference(seqs):
-                scores[seq] += rarity * BESIDE_WEIGHT
+                scores[seq] += beside
         return scores
 
 
 def _add_neighbours(seqs: Collection[int], before: int) -> set[int]:
     """Return the numbers and their neighbours, within the range of messages."""
-    around = range(-REACH, REACH + 1)
-    near = {seq + distance for seq in seqs for distance in around}
-    return {seq for seq in near if 0 < seq < before}
+    near = {*seqs}
+    for distance in range(1, REACH + 1):
+        near.update([seq - distance for seq in seqs], [seq + distance for seq in seqs])
+    return near.difference(range(1 - REACH, 1), range(before, before + REACH))

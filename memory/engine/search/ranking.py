@@ -111,6 +111,10 @@ def read_passages(text: str) -> Iterator[list[str]]:
             return
 
 
+# The passages that have a term, and how often.
+Postings = dict[str, dict[int, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """The size of a whole archive of which only some documents are ranked.
@@ -157,89 +161,126 @@ def read_query(text: str, at: datetime | None = None) -> Query:
 class Index:
     """Documents in the order of the conversation, to be ranked.
 
-    They are a part of a corpus, which decides how rare a word is.
+    They are a part of a corpus, which decides how rare a word is. There are plain lists
+    with an item for each passage: a search makes an index of hundreds of passages.
     """
 
     def __init__(self, documents: Iterable[Document], corpus: Corpus) -> None:
         self.corpus = corpus
-        self.documents: list[Document] = []
+        self.documents = [*documents]
         # For each speaker, the number of terms of each message.
         self._said: dict[str, list[int]] = defaultdict(list)
-        # For each passage, the place of its message and its number there.
-        self._passages: list[tuple[int, int]] = []
-        self._text, self._around = _Field(), _Field()
-        self._answered, self._dates = _Field(), _Field()
-        for place, document in enumerate(documents):
-            self.documents.append(document)
-            terms = sum(words.total for words in document.passages)
-            self._said[document.speaker].append(terms)
-            for number, words in enumerate(document.passages):
-                self._add(place, number, words)
+        # The place of each passage's message, and the passage's number there.
+        self._places: list[int] = []
+        self._numbers: list[int] = []
+        # The passages that lend each passage their words, and the one that it answers.
+        self._near: list[list[int]] = []
+        self._answered: dict[int, int] = {}
+        self._sizes: list[int] = []
+        # The passages that have a term in their text, and those with it in their dates.
+        self._text: Postings = defaultdict(dict)
+        self._dates: Postings = defaultdict(dict)
+        self._add_passages()
+        self._join_neighbours()
 
-    def _add(self, place: int, number: int, words: TermCounts) -> None:
-        passage, document = len(self._passages), self.documents[place]
-        self._passages.append((place, number))
-        self._text.add(passage, words)
-        self._dates.add(passage, document.dates)
-        between = 0
-        for other in range(passage - 1, max(passage - REACH, 0) - 1, -1):
-            its_place, its_number = self._passages[other]
-            neighbour = self.documents[its_place]
-            # There are no neighbours across a gap in the numbers.
-            if between >= NEAR or document.seq - neighbour.seq > REACH:
-                break
-            self._around.add(passage, neighbour.passages[its_number])
-            self._around.add(other, words)
-            is_answer = other == passage - 1 and document.speaker != neighbour.speaker
-            if is_answer and ASKS in neighbour.passages[its_number].counts:
-                self._answered.add(passage, neighbour.passages[its_number])
-            between += neighbour.passages[its_number].total
+    def _add_passages(self) -> None:
+        places, numbers, sizes = self._places, self._numbers, self._sizes
+        text, passage = self._text, 0
+        for place, document in enumerate(self.documents):
+            first = passage
+            for number, (counts, total) in enumerate(document.passages):
+                places.append(place)
+                numbers.append(number)
+                sizes.append(total)
+                for term in counts:
+                    text[term][passage] = counts[term]
+                passage += 1
+            self._said[document.speaker].append(sum(sizes[first:]))
+            for term, count in document.dates.counts.items():
+                self._dates[term].update(dict.fromkeys(range(first, passage), count))
 
-    def find_hits(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
+    def _join_neighbours(self) -> None:
+        told = [self.documents[place] for place in self._places]
+        seqs, sizes, near = [each.seq for each in told], self._sizes, self._near
+        for passage, seq in enumerate(seqs):
+            near.append([])
+            between = 0
+            for other in range(passage - 1, max(passage - REACH, 0) - 1, -1):
+                # There are no neighbours across a gap in the numbers.
+                if between >= NEAR or seq - seqs[other] > REACH:
+                    break
+                near[passage].append(other)
+                near[other].append(passage)
+                between += sizes[other]
+        for asking in self._text.get(ASKS, ()):
+            following = [other for other in near[asking] if other == asking + 1]
+            for answer in following:
+                if told[asking].speaker != told[answer].speaker:
+                    self._answered[answer] = asking
+
+    def find_hits(
+        self,
+        query: Query,
+        *,
+        limit: int | None = 10,
+        among: Collection[int] | None = None,
+    ) -> list[Hit]:
+        """Return the best messages, best first; of these numbers, if there are some."""
         scores: dict[int, float] = defaultdict(float)
-        fields = self._weigh_fields()
+        fields = [*self._make_fields()]
         most = 0.0
         for term in query.terms:
             frequencies = self._find(term, fields)
-            found = len({self._passages[passage][0] for passage in frequencies})
+            found = len({self._places[passage] for passage in frequencies})
             rarity = self._rarity(term, found)
             for passage, frequency in frequencies.items():
                 scores[passage] += rarity * frequency / (K1 + frequency)
             # The score that a message with all the words approaches. A word in no
             # message counts as if it occurred once: in and beside a few messages.
             most += self._rarity(term, max(found, 2 * REACH + 1))
+        for passage in self._text.get(ASKS, ()):
+            scores[passage] *= ASKING_WEIGHT
         best: dict[int, tuple[float, int]] = {}
-        for passage, score in scores.items():
-            place, _ = self._passages[passage]
-            if passage in self._text.postings.get(ASKS, ()):
-                score *= ASKING_WEIGHT
+        for passage in sorted(scores):
+            place, score = self._places[passage], scores[passage]
             if score > best.get(place, (0.0, 0))[0]:
                 best[place] = score, passage
         weights = self.weigh_speakers(query)
-        having = {p for term in query.terms for p in self._text.postings.get(term, ())}
-        hits = []
+        having = {p for term in query.terms for p in self._text.get(term, ())}
+        found = []
         for place, (score, passage) in best.items():
-            document = self.documents[place]
-            weighed = score * (weights[document.speaker] if passage in having else 1)
-            number = self._passages[passage][1]
-            hits.append(Hit(document.seq, weighed, score / most, number))
-        return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
+            said = self.documents[place]
+            if among is None or said.seq in among:
+                weight = weights[said.speaker] if passage in having else 1
+                number = self._numbers[passage]
+                found.append((-score * weight, -said.seq, score / most, number))
+        # Tuples are compared faster than hits.
+        return [
+            Hit(-seq, -score, fit, number)
+            for score, seq, fit, number in sorted(found)[:limit]
+        ]
 
-    def _weigh_fields(self) -> dict["_Field", float]:
-        """Return each field with the weight of its terms in this conversation."""
-        return {
-            self._text: TEXT_WEIGHT,
-            self._around: NEIGHBOUR_WEIGHT * self._relate_neighbours(),
-            self._answered: ANSWER_WEIGHT,
-            self._dates: DATE_WEIGHT,
-        }
+    def _make_fields(self) -> Iterator[tuple[float, list[float]]]:
+        """Yield the weight of each field's terms, and the norm of each passage in it.
+
+        The fields are the passage, its neighbours, the question before it, its dates.
+        """
+        sizes = self._sizes
+        yield TEXT_WEIGHT, _find_norms(sizes)
+        near = [sum([sizes[other] for other in others]) for others in self._near]
+        yield NEIGHBOUR_WEIGHT * self._relate_neighbours(), _find_norms(near)
+        asked = [0] * len(sizes)
+        for passage, other in self._answered.items():
+            asked[passage] = sizes[other]
+        yield ANSWER_WEIGHT, _find_norms(asked)
+        dated = [self.documents[place].dates.total for place in self._places]
+        yield DATE_WEIGHT, _find_norms(dated)
 
     def _relate_neighbours(self) -> float:
         """Return how much neighbours have to do with each other, from 0 to 1."""
         if len(self._said) < 2:
             return 1.0
-        asking = self._text.postings.get(ASKS, ())
-        messages = {self._passages[passage][0] for passage in asking}
+        messages = {self._places[passage] for passage in self._text.get(ASKS, ())}
         # One more of each: few messages say little about a conversation.
         return min(1.0, (1 + len(messages)) / (1 + ASKING_SHARE * len(self.documents)))
 
@@ -256,13 +297,24 @@ class Index:
             for name, mean in means.items()
         }
 
-    def _find(self, term: str, fields: Mapping["_Field", float]) -> dict[int, float]:
+    def _find(
+        self, term: str, fields: Iterable[tuple[float, list[float]]]
+    ) -> dict[int, float]:
         """Return the frequency of a term in each passage, over all weighted fields."""
-        frequencies: dict[int, float] = {}
-        for each, weight in fields.items():
-            found = each.find(term, len(self._passages), weight)
-            for passage, frequency in found:
-                frequencies[passage] = frequencies.get(passage, 0.0) + frequency
+        text, around = self._text.get(term, {}), defaultdict[int, int](int)
+        for passage, count in text.items():
+            for other in self._near[passage]:
+                around[other] += count
+        asked = {
+            passage: text[other]
+            for passage, other in self._answered.items()
+            if other in text
+        }
+        frequencies: dict[int, float] = defaultdict(float)
+        counted = (text, around, asked, self._dates.get(term, {}))
+        for (weight, norms), counts in zip(fields, counted, strict=True):
+            for passage, count in counts.items():
+                frequencies[passage] += weight * count / norms[passage]
         return frequencies
 
     def _rarity(self, term: str, found: int) -> float:
@@ -271,33 +323,9 @@ class Index:
         return log(1 + (size - min(having, size) + 0.5) / (having + 0.5))
 
 
-class _Field:
-    """The counts of one field's terms in all passages.
-
-    Lengths are only compared in a search, so a later document does not change what is
-    stored.
-    """
-
-    def __init__(self) -> None:
-        self.postings: dict[str, dict[int, int]] = defaultdict(dict)
-        self.lengths: dict[int, int] = defaultdict(int)
-        self.total = 0
-
-    def add(self, place: int, words: TermCounts) -> None:
-        for term, count in words.counts.items():
-            posting = self.postings[term]
-            posting[place] = posting.get(place, 0) + count
-        self.lengths[place] += words.total
-        self.total += words.total
-
-    def find(
-        self, term: str, passages: int, weight: float
-    ) -> Iterator[tuple[int, float]]:
-        """Yield the places of a term among so many passages, with its frequency."""
-        mean_length = self.total / max(passages, 1) or 1.0
-        for place, count in self.postings.get(term, {}).items():
-            norm = find_norm(self.lengths[place], mean_length)
-            yield place, weight * count / norm
+def _find_norms(lengths: Sequence[int]) -> list[float]:
+    mean = sum(lengths) / max(len(lengths), 1) or 1.0
+    return [find_norm(length, mean) for length in lengths]
 
 
 def find_norm(length: float, mean: float) -> float:
