@@ -1,8 +1,9 @@
 """The first run: a scripted conversation with a small budget on the demo model.
 
-A new user sees a compaction within seconds, and then a search in messages that are out
-of view. It is in the language of the page, which sends its messages one by one
-(static/js/demo.js). Its second act is presenters/guide.py.
+A new user sees a compaction within seconds. It is in the language of the page, which
+sends its messages one by one (static/js/demo.js). Its second act is
+presenters/guide.py. The model has no tools, and nothing is searched: it knows what
+the summaries and the last messages say.
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ POLICY = {
     "keep": ["tokens", 90],
     "max_summary_tokens": 120,
     "summary_budget": 300,
+    "recall_tokens": 0,
 }
 SCRIPT = (
     _("Hi! I'm Lance, and I am planning a trip to Kyoto."),
@@ -37,9 +39,8 @@ SCRIPT = (
     _("We want to see the Fushimi Inari shrine on 14 April."),
     _("What is our budget?"),
     _("Near which river would we like to stay?"),
-    _("What did I say about coffee at the beginning?"),
 )
-TOOLS = ("search_transcript", "read_messages")
+QUESTION = _("Where am I going?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,6 @@ def start_demo(user: AbstractBaseUser) -> Conversation:
     conversation = transcript.create_conversation(
         user, title=gettext(TITLE), policy=dict(POLICY), model=providers.DEMO
     )
-    transcript.change_tools(conversation, TOOLS)
     for first in find_lines(conversation)[:1]:
         commands.submit_message(
             conversation, text=first.text, client_id=first.client_id

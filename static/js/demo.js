@@ -1,5 +1,6 @@
 /* The demo: sends its messages one by one, each when the reply before it has ended, and
- * stops at the first summary with both of its sides lit. Then the guide's steps follow. */
+ * stops at the first summary with both of its sides lit. Then the guide's steps follow:
+ * the summary is edited where it stands, and once more a message is sent. */
 (() => {
   const guide = document.querySelector(".guide");
   const form = document.getElementById("guide-line");
@@ -12,6 +13,7 @@
   const turns = () => document.querySelectorAll("#turns .turn").length;
   const findDivider = () => document.querySelector("#turns .divider");
   const findSummary = () => right.querySelector(".part-summaries [data-first]");
+  const findLine = () => guide.querySelector("template[data-line]");
 
   let timer = 0;
   let sentAt = -1; // how many turns there were when the last message went out
@@ -37,7 +39,7 @@
   }
 
   function send() {
-    const line = guide.querySelector("template[data-line]");
+    const line = findLine();
     if (!line) {
       htmx.trigger(guide, "step");
       // Its summary may still be being written.
@@ -76,6 +78,20 @@
     });
   }
 
+  // In the right pane, with the word to change selected; where that is not shown, a dialog.
+  async function edit(act) {
+    const part = right.querySelector(`[data-key="edit-${act.dataset.version}"]`);
+    if (!part || !document.getElementById("context-body").checkVisibility()) return htmx.trigger(act, "dialog");
+    part.closest("details").open = true;
+    const { write } = await import(right.dataset.desk);
+    const box = await write(part);
+    const word = document.querySelector("#guide-text b").textContent;
+    const at = box ? box.value.indexOf(word) : -1;
+    if (at >= 0) box.setSelectionRange(at, at + word.length);
+  }
+
+  guide.addEventListener("click", ({ target }) => target.matches("[data-version]") && edit(target));
+  guide.addEventListener("htmx:afterSettle", () => findLine() && follow());
   document.addEventListener("htmx:wsAfterMessage", follow);
   document.addEventListener("connection:open", follow);
   document.addEventListener("htmx:load", ({ target }) => target.matches(".beside") && htmx.trigger(guide, "step"));

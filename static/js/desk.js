@@ -5,16 +5,18 @@ const PINS = "[data-drop=pin]";
 
 const keyed = (key) => context.querySelector(`[data-key="${key}"]`);
 
-/* A text is written in place of what is shown of it. */
+/* A text is written in place of what is shown of it; resolves with its field. */
 export function write(shown) {
   // The pane may have been drawn again meanwhile.
   const part = shown.isConnected ? shown : keyed(shown.dataset.key);
-  if (!part || part.querySelector(".writing")) return;
+  if (!part || part.querySelector(".writing")) return Promise.resolve();
   const place = part.appendChild(document.createElement("div"));
   place.className = "writing";
-  htmx.ajax("GET", part.dataset.edit, { source: place, target: place, swap: "innerHTML" }).then(() => {
+  return htmx.ajax("GET", part.dataset.edit, { source: place, target: place, swap: "innerHTML" }).then(() => {
+    const box = place.querySelector("textarea");
     part.classList.add("is-written");
-    place.querySelector("textarea")?.focus();
+    box?.focus();
+    return box;
   });
 }
 

@@ -152,11 +152,12 @@ def test_notice_and_guide_stand_side_by_side(open_page, guided, width):
     covers_nothing(page)
     act.click()
     summary = page.locator("#summary-text")
+    expect(summary).to_be_focused()
+    covers_nothing(page)
     summary.fill(summary.input_value().replace("Kyoto", "Nara"))
     page.get_by_role("button", name="Save as a new version").click()
     expect(page.locator("#notice p")).to_be_visible()
     covers_nothing(page)
-    act.click()
     expect(chat.turns.last).to_contain_text("Nara")
     covers_nothing(page)
 

@@ -1,4 +1,4 @@
-"""The demo: watched, then taken over by keyboard and on a phone."""
+"""The demo: watched, then taken over in four clicks, and on a phone by keyboard."""
 
 import re
 
@@ -18,14 +18,6 @@ def quick(make_site):
         yield running
 
 
-def hears(act):
-    """Return whether it has the focus and htmx has taken it: before that, a key is
-    lost.
-    """
-    expect(act).to_be_focused()
-    expect(act.page.locator(".htmx-added")).to_have_count(0)
-
-
 LIT = """new Promise((resolve) => {
     const lit = () => document.querySelectorAll(".counterpart").length;
     const queued = () => document.querySelectorAll("[data-state=queued]").length;
@@ -41,7 +33,13 @@ LIT = """new Promise((resolve) => {
 })"""
 
 
-def test_guide_is_watched_and_followed_step_by_step(open_page, quick):
+COUNT_CLICKS = """() => {
+    window.clicks = 0;
+    addEventListener("click", ({ isTrusted }) => { clicks += isTrusted; }, true);
+}"""
+
+
+def test_guide_ends_with_two_answers_after_four_clicks(open_page, quick):
     chat = open_page(quick)
     page, text = chat.page, chat.page.locator("#guide-text")
     page.click("form[action='/demo/'] button")
@@ -55,47 +53,67 @@ def test_guide_is_watched_and_followed_step_by_step(open_page, quick):
     act = page.locator("#guide-act")
     expect(act).to_have_text("Edit the summary", timeout=60_000 * PATIENCE)
     expect(page.locator(".divider").first).to_be_visible()
-    expect(chat.in_state("done")).to_have_count(13)
+    expect(chat.in_state("done")).to_have_count(12)
     assert findings(page, ".guide") == []
-    act.press("Enter")
-    summary = page.locator("#summary-text")
-    expect(summary).to_have_value(re.compile("Kyoto"))
-    summary.fill(summary.input_value().replace("Kyoto", "Nara"))
-    page.get_by_role("button", name="Save as a new version").press("Enter")
-    expect(text).to_contain_text("Step 2:")
+    # Four clicks, and one word that is typed. The focus goes to the field.
+    page.evaluate(COUNT_CLICKS)
+    act.click()
+    box = page.locator("#context .in-place textarea")
+    expect(box).to_be_focused()
+    page.keyboard.type("Nara")
+    page.locator("#context .in-place .primary").click()
+    expect(page.locator("#notice p")).to_be_visible()
     pill, guide = (page.locator(x).bounding_box() for x in ("#notice", ".guide"))
     assert pill["y"] + pill["height"] <= guide["y"]
-
-    # The rest on a phone. The focus goes from step to step.
-    phone = open_page(quick, width=390, context=page.context)
-    phone.page.set_viewport_size({"width": 390, "height": 844})
-    phone.open(page.url)
-    act, text = phone.page.locator("#guide-act"), phone.page.locator("#guide-text")
-    expect(act).to_have_text("Ask: Where am I going?")
-    act.focus()
-    hears(act)
-    phone.page.keyboard.press("Enter")
-    expect(text).to_contain_text("Step 3:")
-    expect(phone.turns.last).to_contain_text("Nara")
-    expect(phone.turns.last).not_to_contain_text("Kyoto")
-    # The last step is on the right: one question, two answers.
+    # The page asks, and the model believes the summary.
+    expect(chat.in_state("done")).to_have_count(13)
+    expect(chat.turns.last).to_contain_text("Where am I going?")
+    expect(chat.turns.last).to_contain_text("Nara")
+    expect(chat.turns.last).not_to_contain_text("Kyoto")
+    expect(text).to_contain_text("Step 2:")
     page.locator(".sheet:has(.part-summaries) > .switch").click()
     page.locator("#desk").get_by_role("button", name="Ask again").click()
     beside = page.locator(".beside")
     expect(beside.locator(".given")).to_contain_text("Nara")
     expect(beside.locator(".trial .mark")).to_have_text("Complete")
+    expect(beside.locator(".trial .body")).to_contain_text("I don't know")
     expect(beside.locator(".trial .body")).not_to_contain_text("Nara")
-    expect(page.locator("#guide-text")).to_contain_text("two answers")
-    phone.page.reload()
-    expect(phone.page.locator("#guide-heading")).to_have_text("That is Windowpane")
-    expect(act).to_be_in_viewport()
-    expect(phone.box).to_be_in_viewport()
-    assert findings(phone.page, ".guide") == []
+    expect(text).to_contain_text("two answers")
+    assert page.evaluate("clicks") == 4
+    for box in (beside.locator(".given"), beside.locator(".trial")):
+        expect(box).to_be_in_viewport()
+    assert re.search(r"SHA|[$€]", beside.inner_text()) is None
+
     page.locator("[data-replay]").first.click()
     expect(page.locator("#replay")).to_be_visible()
     expect(page.locator(".guide")).to_be_hidden()
+
+
+def test_guide_is_followed_on_a_phone(open_page, quick):
+    phone = open_page(quick, width=390)
+    page, text = phone.page, phone.page.locator("#guide-text")
+    page.click("form[action='/demo/'] button")
+    act = page.locator("#guide-act")
+    expect(act).to_have_text("Edit the summary", timeout=60_000 * PATIENCE)
+    act.press("Enter")
+    summary = page.locator("#dialog #summary-text")
+    expect(summary).to_have_value(re.compile("Kyoto"))
+    summary.fill(summary.input_value().replace("Kyoto", "Nara"))
+    page.get_by_role("button", name="Save as a new version").press("Enter")
+    expect(text).to_contain_text("Step 2:")
+    expect(phone.turns.last).to_contain_text("Nara")
+    page.locator("[data-tab-to=model]").click()
+    page.locator(".sheet:has(.part-summaries) > .switch").click()
+    page.locator("#desk").get_by_role("button", name="Ask again").click()
+    page.locator("[data-tab-to=you]").click()
+    expect(page.locator(".beside .trial .body")).to_contain_text("I don't know")
+    page.reload()
+    expect(page.locator("#guide-heading")).to_have_text("That is Windowpane")
+    expect(act).to_be_in_viewport()
+    expect(phone.box).to_be_in_viewport()
+    assert findings(page, ".guide") == []
     act.click()
-    expect(phone.page).to_have_url(f"{quick.url}/")
+    expect(page).to_have_url(f"{quick.url}/")
 
 
 def test_guide_is_closed_at_once(open_page, quick):

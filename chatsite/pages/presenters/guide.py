@@ -1,7 +1,8 @@
 """The second act of the demo, step by step.
 
-A summary is edited, and a question is asked that it answers. The next step is read from
-the conversation, so a reload, another tab or an undo never gets out of step.
+A summary is edited, the page asks a question that it answers, and the user asks again
+without it. The next step is read from the conversation, so a reload, another tab or an
+undo never gets out of step.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from chatsite.turns.lifecycle import unfinished
 from memory import versions
 from memory.models import Conversation, Message
 
-from ..demo import ScriptLine, find_lines
+from ..demo import QUESTION, ScriptLine, find_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class Guide:
     """The current step of the demo, and what it is about.
 
     `step`: "watch" while the page sends `lines`, "wait" until all is answered and
-    summarised, "edit", "ask", "off" where an app can ask again, then "end".
+    summarised, "edit", "ask" with one more line, "off" where an app can ask again, then
+    "end".
     """
 
     step: str
@@ -46,19 +48,20 @@ def find_guide_step(conversation: Conversation) -> Guide:
     summaries = versions.active_summaries(conversation)
     if unfinished(conversation.pk).exists() or not summaries:
         return Guide("wait")
-    edited = [summary for summary in summaries if summary.author_id]
-    if not edited:
+    if not any(summary.author_id for summary in summaries):
         return Guide("edit", version=summaries[0].version)
-    since = max(summary.created_at for summary in edited)
+    edited = conversation.summaries.exclude(author=None).earliest("version")
     asked_since = conversation.messages.filter(
         role=Message.Role.USER,
         superseded_at=None,
         deleted_at=None,
         excluded_at=None,
-        created_at__gt=since,
+        created_at__gt=edited.created_at,
     )
     if not asked_since.exists():
-        return Guide("ask")
+        # The same id in each tab, and another one where the question was deleted.
+        line = ScriptLine(f"demo-ask-{conversation.next_seq}", _(QUESTION))
+        return Guide("ask", (line,))
     is_off = bool(variations.find_off(conversation))
     may_ask = bool(slots.draw("desk", conversation=conversation, reply=1))
     return Guide("off" if may_ask and not is_off else "end", is_asked_again=is_off)

@@ -1,5 +1,7 @@
 """The second act of the demo: which step comes next, and what it costs others."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -47,7 +49,7 @@ def test_guide_steps_follow_the_actions_of_the_user(client, summarised):
     assert edit_url in text_of(client, summarised)
     edit(summarised)
     ask = text_of(client, summarised)
-    assert 'value="Where am I going?"' in ask
+    assert ">Where am I going?</template>" in ask
     assert "Your turn" in ask
     talk_in_turns(summarised, "Where am I going?")
     assert "switch the summaries off" in text_of(client, summarised)
@@ -56,11 +58,15 @@ def test_guide_steps_follow_the_actions_of_the_user(client, summarised):
     assert "One question, two answers" in end
     assert "That is Windowpane" in end
     variations.switch_off(summarised, ())
-    # What is deleted is to be asked again.
+    # Another edit is no reason to ask again, but a deleted question is, by a new id.
+    edit(summarised)
+    assert "template" not in text_of(client, summarised)
     actions.delete_message(
         summarised, summarised.messages.filter(role="user").last().seq
     )
-    assert "Step 2:" in text_of(client, summarised)
+    again = text_of(client, summarised)
+    assert ">Where am I going?</template>" in again
+    assert re.search(r"demo-ask-\d+", again)[0] not in ask
 
 
 def test_the_page_has_it_only_after_the_demo(client, summarised):
