@@ -59,10 +59,31 @@ context.addEventListener("htmx:afterSwap", ({ detail }) => {
   written = [];
 });
 
+// The question is asked again with all that stands in the pane: what is being written is
+// stored first. `asks`: the address that asks once it is.
+let asks = "";
+
+function askAgain() {
+  const form = [...context.querySelectorAll(".in-place")].find(isChanged);
+  if (form) return form.requestSubmit();
+  htmx.ajax("POST", asks, { target: "#turns", swap: "beforeend" });
+  asks = "";
+}
+
+context.addEventListener("htmx:confirm", (event) => {
+  if (!event.target.matches("#desk .primary")) return;
+  event.preventDefault();
+  asks = event.detail.path;
+  askAgain();
+});
+
 // It is stored: the pane is drawn again with it. After a refusal it stays.
 context.addEventListener("htmx:afterRequest", ({ target, detail }) => {
+  if (!target.matches(".in-place")) return;
   const isRefused = document.querySelector("#notice [role=alert]");
-  if (target.matches(".in-place") && detail.successful && !isRefused) leave(target);
+  if (!detail.successful || isRefused) asks = "";
+  else leave(target);
+  if (asks) askAgain();
 });
 
 // A message that is dropped on the pinned ones is pinned: it is dragged by its number.

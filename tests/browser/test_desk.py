@@ -7,6 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.patience import PATIENCE
+
 from .test_access import findings
 
 pytestmark = pytest.mark.browser
@@ -49,7 +51,46 @@ def test_second_answer_is_two_clicks_from_a_switch(talk):
     beside.get_by_role("button", name="Close").click()
     expect(page.locator("#message-4")).to_be_visible()
     desk.get_by_role("button", name="Undo").click()
-    expect(desk).to_have_count(0)
+    expect(desk).to_be_hidden()
+
+
+COUNT_CLICKS = """() => {
+    window.clicks = 0;
+    addEventListener("click", ({ isTrusted }) => { clicks += isTrusted; }, true);
+}"""
+# From the second click until the second answer has words.
+UNTIL_ANSWER = """() => new Promise((resolve) => {
+    addEventListener("click", () => {
+        const since = performance.now();
+        const look = () => document.querySelector(".beside .trial .body")?.textContent
+            ? resolve(performance.now() - since) : requestAnimationFrame(look);
+        look();
+    }, { once: true, capture: true });
+})"""
+
+
+def test_second_answer_is_two_clicks_from_an_edited_text(talk):
+    page, right = talk.page, talk.right
+    part(page, "system").locator("summary").click()
+    desk = right.locator("#desk")
+    expect(desk).to_be_hidden()
+    page.evaluate(COUNT_CLICKS)
+    part(page, "system").locator("pre").first.click()
+    box = right.locator(".in-place textarea")
+    expect(box).to_be_focused()
+    box.fill("Answer like a pirate.")
+    assert findings(page, "#context") == []
+    timing = page.evaluate_handle(f"({{ until: ({UNTIL_ANSWER})() }})")
+    desk.get_by_role("button", name="Ask again").click()
+    assert timing.evaluate("({ until }) => until") <= 1_000 * PATIENCE
+    beside = page.locator(".beside")
+    expect(beside.locator(".given")).to_contain_text("3,200")
+    expect(beside.locator(".trial .mark")).to_have_text("Complete")
+    assert page.evaluate("clicks") == 2
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    # The words were stored before, and the request of the answer has them.
+    expect(part(page, "system")).to_contain_text("Answer like a pirate.")
+    expect(desk).to_contain_text("1 change")
 
 
 def test_answer_is_chosen_as_the_reply(talk):
@@ -93,6 +134,11 @@ def test_refused_text_stays_in_its_field(talk):
     right.locator(".in-place .primary").click()
     expect(page.locator("#notice [role=alert]")).to_be_visible()
     expect(box).to_have_value("x" * 50_000)
+    # Nor is anything asked without it.
+    right.get_by_role("button", name="Ask again").click()
+    expect(page.locator("#notice [role=alert]")).to_be_visible()
+    expect(box).to_have_value("x" * 50_000)
+    expect(page.locator(".beside")).to_have_count(0)
 
 
 def test_message_is_dropped_on_the_pinned_ones(talk):
