@@ -1,5 +1,4 @@
-/* The right pane: it keeps its place, and shows the draft as it is typed. The replay is
- * loaded with the first one (replay.js). */
+/* The right pane: it keeps its place, and shows the draft as it is typed. */
 (() => {
   const page = document.getElementById("conversation");
   const context = document.getElementById("context");
@@ -44,8 +43,7 @@
     if (find?.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");
   });
 
-  // Nothing is loaded for a hidden tab or a closed drawer until it is seen again. On
-  // phones the name of the tab counts the messages.
+  // Nothing is loaded for a hidden tab or a closed drawer until it is seen again.
   let isStale = false;
 
   function isSeen() {
@@ -93,7 +91,7 @@
     shown = "";
   });
 
-  // A click into a text that one can write: desk.js may not be there yet.
+  // A click into a text: desk.js may not be there yet.
   function writeIn(target) {
     const part = target.closest(".editable");
     const isText = target.closest(".summary-text, pre, q") && !target.closest("a, .writing") && getSelection().isCollapsed;

@@ -1,9 +1,34 @@
 /* The right pane as a desk: texts are written where they stand, and messages are dropped on
  * the pinned ones. Loaded when the pane is first used (first-use.js). */
 const context = document.getElementById("context");
+const splitter = document.getElementById("splitter");
 const PINS = "[data-drop=pin]";
+const STEP = 20;
 
 const keyed = (key) => context.querySelector(`[data-key="${key}"]`);
+
+/* The pane is as wide as its edge is dragged or moved by keys, on later pages, too. */
+const widthOf = () => Math.round(context.getBoundingClientRect().width);
+const [least, most] = [splitter.ariaValueMin, splitter.ariaValueMax].map(Number);
+
+function resize(wanted) {
+  const width = Math.min(Math.max(wanted, least), most, innerWidth / 2);
+  splitter.parentElement.style.setProperty("--beside", `${width}px`);
+  splitter.ariaValueNow = widthOf();
+  localStorage.setItem("pane-width", width);
+}
+
+splitter.ariaValueNow = widthOf();
+splitter.addEventListener("pointerdown", ({ pointerId }) => splitter.setPointerCapture(pointerId));
+splitter.addEventListener("pointermove", ({ pointerId, clientX }) => {
+  if (splitter.hasPointerCapture(pointerId)) resize(context.getBoundingClientRect().right - clientX);
+});
+splitter.addEventListener("keydown", (event) => {
+  const wanted = { ArrowLeft: widthOf() + STEP, ArrowRight: widthOf() - STEP, Home: least, End: most }[event.key];
+  if (!wanted) return;
+  event.preventDefault();
+  resize(wanted);
+});
 
 /* A text is written in place of what is shown of it; resolves with its field. */
 export function write(shown) {

@@ -20,7 +20,7 @@
     movePaneFocus(open, focused);
   }
 
-  // Into the drawer that covers the chat, and out of what is not shown any more.
+  // Into the drawer, and out of what is hidden.
   let before = null;
 
   function movePaneFocus(open, focused) {
@@ -46,6 +46,8 @@
     togglePane.setAttribute("aria-expanded", isPaneOpen());
   }
 
+  const width = localStorage.getItem("pane-width");
+  if (width) page.style.setProperty("--beside", `min(${width}px, 50vw)`);
   isWide.addEventListener("change", adapt);
   adapt();
   showCount();

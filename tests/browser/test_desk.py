@@ -167,3 +167,37 @@ def test_switches_work_by_keyboard_and_on_a_phone(talk, open_page, site):
     expect(talk.right.locator("#desk")).to_contain_text("1 change")
     width = phone.page.evaluate("document.documentElement.scrollWidth")
     assert width <= 390
+
+
+def test_pane_is_as_wide_as_its_edge_is_moved(talk):
+    page, right = talk.page, talk.right
+    right.hover()
+    splitter = page.get_by_role("separator", name="Width of the right pane")
+    expect(splitter).to_be_visible()
+
+    def width():
+        return round(right.bounding_box()["width"])
+
+    before = width()
+    assert splitter.get_attribute("aria-valuenow") == str(before)
+    splitter.press("ArrowLeft")
+    assert width() == before + 20
+    splitter.press("Home")
+    assert width() == 360
+    splitter.press("End")
+    assert width() == 720  # half of the window
+    assert splitter.get_attribute("aria-valuenow") == "720"
+    assert findings(page, "main") == []
+    box = splitter.bounding_box()
+    page.mouse.move(box["x"] + 4, box["y"] + 300)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 104, box["y"] + 300, steps=4)
+    page.mouse.up()
+    assert 610 <= width() <= 630
+    wide = width()
+    page.reload()
+    assert width() == wide
+    page.set_viewport_size({"width": 1000, "height": 700})
+    assert width() == 500
+    page.set_viewport_size({"width": 700, "height": 700})
+    expect(splitter).to_be_hidden()
