@@ -1,4 +1,5 @@
-"""Costs of the pages in the browser: paints, bytes, a streamed reply, a long way up.
+"""Costs of the pages in the browser: paints, bytes, a streamed reply, a second answer,
+a replay, a long way up.
 
 Chromium's own figures, of a site as it is deployed (static files collected, no DEBUG),
 with the fake provider in a process of its own. Usage: python -m bench.page [characters]
@@ -25,6 +26,7 @@ MESSAGES = 10_000
 SOME_MESSAGES = 114
 DELAY = 0.01  # seconds from word to word: a quick model
 RUNS = 5
+REPLAYED = 50
 MAKE = """
 from django.contrib.auth import get_user_model
 from bench.long_conversation import make
@@ -59,6 +61,37 @@ COUNT_BUBBLE = """() => {
         requestAnimationFrame(look);
     }, true);
 }"""
+# From a click on Ask again until the second answer has words on the screen.
+COUNT_SECOND = """() => {
+    window.seconds = [];
+    addEventListener("click", ({ target }) => {
+        if (!target.closest("#desk .primary")) return;
+        const started = performance.now();
+        const known = document.querySelectorAll(".beside").length;
+        const look = () => {
+            const answers = [...document.querySelectorAll(".beside .trial .body")];
+            if (!answers[known]?.textContent) return requestAnimationFrame(look);
+            seconds.push(performance.now() - started);
+        };
+        requestAnimationFrame(look);
+    }, true);
+}"""
+# Plays all moments at four times the speed; the times from frame to frame.
+PLAY_ALL = """() => new Promise((resolve) => {
+    const play = document.getElementById("replay-play");
+    const slider = document.getElementById("moment");
+    const label = play.textContent;
+    const frames = [];
+    document.getElementById("replay-fast").click();
+    play.click();
+    let last = performance.now();
+    requestAnimationFrame(function look(now) {
+        frames.push(now - last);
+        last = now;
+        const isOver = play.textContent === label && slider.value === slider.max;
+        isOver ? resolve(frames) : requestAnimationFrame(look);
+    });
+})"""
 WHEN_READY = """() => Math.round(
     performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd)"""
 LAST_TURN = "() => document.querySelector('#turns > .turn:last-of-type').outerHTML"
@@ -94,6 +127,7 @@ def running_site(folder: Path, provider_url: str, **more: str) -> Iterator[Site]
         "OPENAI_BASE_URL": provider_url,
         "CHAT_MODEL": "ok",
         "SUMMARY_MODEL": "ok",
+        "EXTRAS": "lab",
         **more,
     }
     site = Site(env)
@@ -176,6 +210,46 @@ def measure_bubble(page: Page) -> None:
     found = page.evaluate("bubbles")
     figures = f"{statistics.median(found):.0f} ms, at most {max(found):.0f}"
     show("from Enter to one's own message", figures)
+
+
+def measure_second_answer(page: Page) -> None:
+    """Edit the instructions in the pane and ask again: two clicks each time."""
+    page.locator(".part-system > summary").click()
+    page.evaluate(COUNT_SECOND)
+    for number in range(2 * RUNS):
+        page.locator(".part-system pre").first.click()
+        page.locator(".in-place textarea").fill(f"Answer in {number + 3} words.")
+        page.locator("#desk .primary").click()
+        page.wait_for_function("(n) => seconds.length > n", arg=number)
+        page.wait_for_selector(".trial[aria-busy]", state="detached")
+        page.wait_for_load_state("networkidle")
+    found = page.evaluate("seconds")
+    figures = f"{statistics.median(found):.0f} ms, at most {max(found):.0f}"
+    show("from Ask again, which stores an edit first, to the answer", figures)
+
+
+def measure_replay(page: Page) -> None:
+    """Replay a conversation at four times the speed, from frame to frame."""
+    count = page.locator("#turns .turn").count()
+    for number in range(count, REPLAYED):
+        page.fill("#text", f"Message {number} of the bench")
+        page.press("#text", "Enter")
+        expect(page.locator("#turns .turn[data-state=done]")).to_have_count(number + 1)
+    open_conversation(page, page.url)
+    page.click("#replay-start")
+    page.wait_for_load_state("networkidle")
+    frames = page.evaluate(PLAY_ALL)[1:]
+    late = sum(each > 25 for each in frames) / len(frames)
+    p95 = statistics.quantiles(frames, n=20)[-1]
+    rate = 1000 * len(frames) / sum(frames)
+    figures = (
+        f"{statistics.median(frames):.1f} ms, p95 {p95:.1f}, at most {max(frames):.0f}"
+    )
+    show(
+        f"from frame to frame while {REPLAYED} turns are replayed",
+        f"{figures}; {rate:.0f} frames a second, {late:.1%} of them late",
+    )
+    page.click("#replay-end")
 
 
 def measure_bytes(page: Page) -> None:
@@ -273,9 +347,12 @@ def main(chars: int) -> None:
         measure_opening(browser, f"{SOME_MESSAGES} messages", some, cookies)
         open_conversation(page, address)
         measure_bubble(page)
+        measure_second_answer(page)
         measure_bytes(page)
         measure_stream(page, chars)
         measure_way_up(page, long)
+        opened.create()
+        measure_replay(page)
         browser.close()
 
 
