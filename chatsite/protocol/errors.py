@@ -61,7 +61,7 @@ MAX_CODE_CHARS = 40
 
 # By the names that failed and rejected versions keep.
 COMPACTION_EXPLANATIONS = {
-    "EmptySummary": _("The summary was empty."),
+    "EmptySummary": _("The summary is empty."),
     "ErrorSummary": _("The model answered with an error, not with a summary."),
     "RefusedSummary": _("The model declined to summarise."),
     "TruncatedSummary": _("The summary was cut off by the provider."),

@@ -64,7 +64,7 @@ def _make_tiles(figures: SiteFigures) -> list[Tile]:
             url=reverse("admin:memory_summary_changelist"),
         ),
         Tile(
-            _("Failed summaries"),
+            capfirst(_("failed summaries")),
             to_digits(total.failed_summaries),
             format_percent(total.failed_summaries / tried)
             if total.failed_summaries
@@ -84,7 +84,7 @@ def _make_tiles(figures: SiteFigures) -> list[Tile]:
             _format_dollars(total),
         ),
         Tile(
-            _("Turns that failed"),
+            capfirst(_("failed turns")),
             to_digits(total.failing_turns),
             url=reverse("admin:chat_turn_changelist"),
             is_bad=total.failing_turns > 0,
@@ -107,9 +107,9 @@ def _make_tiles(figures: SiteFigures) -> list[Tile]:
 
 def _make_table(figures: SiteFigures) -> ChartTable:
     head = (
-        *(_("Day"), capfirst(_("summaries")), _("Failed summaries")),
+        *(_("Day"), capfirst(_("summaries")), capfirst(_("failed summaries"))),
         *(_("Size after summarising (median)"), _("p95 reply time")),
-        *(_("Turns that failed"), _("Requests")),
+        *(capfirst(_("failed turns")), _("Requests")),
         *(_("Tokens read"), _("Tokens written")),
         *((capfirst(_("cost")),) if has_prices() else ()),
     )

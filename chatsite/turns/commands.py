@@ -271,7 +271,7 @@ def edit_message(
         raise explain_not_editable(conversation, seq)
     if unfinished(conversation.pk).exists():
         raise CommandError(
-            "busy", _("A reply is still being written. Stop it first, then edit.")
+            "busy", _("The reply is still being written. Stop it first.")
         )
     transcript.check_message_text(text, may_be_blank=bool(message.attachments))
     transcript.supersede_messages(conversation, seq)

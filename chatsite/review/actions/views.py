@@ -217,8 +217,8 @@ def ask_about_chosen(
     rows = list(queryset.select_related("owner").order_by("pk")[: MAX_AT_ONCE + 1])
     if len(rows) <= MAX_AT_ONCE:
         return show_confirmation(request, name, rows)
-    text = _("Choose at most %(count)s conversations at once.")
-    messages.error(request, text % {"count": MAX_AT_ONCE})
+    text = _("Choose at most %(limit)s conversations at a time.")
+    messages.error(request, text % {"limit": MAX_AT_ONCE})
     return None
 
 

@@ -84,7 +84,7 @@ def _describe_call(row: ModelCall, rights: Rights) -> Values:
     return {
         "title": title,
         # Beside the names of people, of whom one may be called like a model.
-        "who": _("model %(name)s") % {"name": row.model},
+        "who": _("model %(model)s") % {"model": row.model},
         "text": f"{text} · {redaction.show_error(row)}" if row.error else text,
         "url": reverse("admin:memory_modelcall_change", args=[row.pk]),
         "is_trouble": bool(row.error),

@@ -23,7 +23,7 @@ from memory.ranges import list_noted
 
 SPEAKERS = {"user": _("You"), "assistant": _("Assistant"), "tool": _("Tool")}
 NOTES = {
-    "superseded": _("superseded"),
+    "superseded": _("replaced"),
     "excluded": _("left out"),
     "pinned": _("pinned"),
     "deleted": _("deleted"),
@@ -38,7 +38,7 @@ def write_markdown(
     summaries = list(conversation.summaries.order_by("version"))
     ends = {row.last_seq: row for row in summaries if row.status == "active"}
     calls = _find_requests(conversation)
-    title = " ".join(show(conversation.title).split()) or gettext("Conversation")
+    title = " ".join(show(conversation.title).split()) or gettext("New conversation")
     blocks = [f"# {title}", context_pane.model_view(conversation).account]
     rows = list(list_messages(conversation))
     tools = _ToolWords(conversation, show)
