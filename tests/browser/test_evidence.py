@@ -82,6 +82,18 @@ def test_reader_sees_the_sentence_and_every_message(reader, folder):
     expect(rows.nth(2)).to_contain_text("I am allergic to nuts.")
 
 
+def test_reader_lists_what_was_not_sent(owner, reader, folder):
+    choose_files(reader, folder)
+    places = reader.get_by_label("Show:")
+    rows = reader.locator("tbody tr:visible")
+    places.select_option("sent: 6")
+    expect(rows).to_have_count(6)
+    places.select_option("not sent: 0")
+    expect(rows).to_have_count(0)
+    places.select_option("all 6 messages")
+    expect(rows).to_have_count(6)
+
+
 def test_changed_message_is_named(reader, folder):
     data = (folder / "evidence.json").read_bytes()
     (folder / "changed.json").write_bytes(data.replace(b"to nuts", b"to milk"))
@@ -174,6 +186,17 @@ def test_stranger_verifies_a_reply_in_the_browser(link, stranger):
     stranger.get_by_role("button", name="Verify").click()
     expect(said).to_contain_text("1 of 1 messages accounted for: 1 sent.")
     is_clean(stranger)
+
+
+def test_answer_is_chinese_on_a_chinese_page(link, stranger, site):
+    cookie = {"name": "django_language", "value": "zh-hans", "url": site.url}
+    stranger.context.add_cookies([cookie])
+    stranger.goto(link)
+    stranger.get_by_role("button", name="验证").click()
+    said = stranger.locator("#verification")
+    expect(said).to_contain_text("3 条消息中 3 条去向明确：3 条已发送。")
+    words = said.inner_text().replace(site.url, "").replace("UTC", "")
+    assert re.findall("[A-Za-z]+", words) == []
 
 
 @pytest.mark.parametrize("late", ["moment/", "evidence.json"])

@@ -19,7 +19,7 @@ from chatsite.features.sharing.models import Share
 from chatsite.features.sharing.presenter import SharedContext
 from memory.models import ModelCall
 
-from . import contents, signing_keys
+from . import contents, sentences, signing_keys
 from .contents import OWN, TIMES
 
 FIELD = "evidence"
@@ -61,7 +61,9 @@ def draw_verification(share: Share, seen: SharedContext, request: HttpRequest) -
     if not share.choices.get(FIELD):
         return ""
     site = signing_keys.name_site(request)
-    values = {"reply": seen.reply, "keys": signing_keys.dump_keys(site)}
+    words = json.dumps(sentences.list_replacements(), ensure_ascii=False)
+    keys = signing_keys.dump_keys(site)
+    values = {"reply": seen.reply, "keys": keys, "words": words}
     return render_to_string("evidence/_verification.html", values, request)
 
 

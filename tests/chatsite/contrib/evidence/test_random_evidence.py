@@ -7,6 +7,7 @@ from asgiref.sync import async_to_sync
 
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.evidence import proven_request
+from chatsite.contrib.lab.trials import job, services, store
 from chatsite.pages.presenters import context_pane
 from memory import actions
 from memory.models import Conversation
@@ -21,6 +22,23 @@ from .test_schema import VALIDATOR
 STEPS, EACH = 180, 60
 CLIENT_STEPS, CHECKED_EACH = 40, 10
 KNOWN = {"", proven_request.ERASED}
+
+
+class Triers(People):
+    """People who also ask again, and take such an answer for the reply."""
+
+    def do_ask_again(self):
+        replies = self.conversation.messages.filter(role="assistant", deleted_at=None)
+        seq = self.pick(replies.values_list("seq", flat=True)) or 1
+        services.ask_again(self.conversation, seq)
+        async_to_sync(job.run_trial)(store.claim_trial())
+        trial = self.conversation.trials.latest("pk")
+        self.states.append(trial.state)
+        if self.claim is None:
+            self.key = services.make_reply(self.conversation, trial).pk
+            self.states.append("used")
+
+    do_ask_again.weight = 4
 
 
 def find_wrong(evidence, conversation, reply):
@@ -56,13 +74,15 @@ def find_wrong(evidence, conversation, reply):
 def test_account_sums_up_after_every_action(alice, settings, download):
     settings.TOOLS = own_tools.PATHS
     settings.TURN_LEASE_SECONDS = 86_400
+    settings.DEMO_TOKENS_PER_SECOND = 0
     settings.EVIDENCE_PER_MINUTE = 0
     settings.MESSAGES_PER_MINUTE = settings.CONVERSATIONS_PER_MINUTE = 10**6
     randomness, done, seen = random.Random(SEED + 1), [], set()
+    Triers.states = states = []
     for step in range(STEPS):
         if step % EACH == 0:
             Conversation.objects.all().delete()
-            people = People(alice, randomness)
+            people = Triers(alice, randomness)
             done.clear()
         done.append(people.act())
         conversation = people.conversation
@@ -75,6 +95,7 @@ def test_account_sums_up_after_every_action(alice, settings, download):
             found = [*find_wrong(evidence, conversation, reply)]
             assert found == [], f"FUZZ_SEED={SEED}, step {step}: {', '.join(done)}"
     assert {"sent", "summary", "owner", "erased", "reply"} <= seen
+    assert {"done", "used"} <= {*states}
 
 
 class Client:

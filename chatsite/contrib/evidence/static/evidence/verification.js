@@ -10,6 +10,11 @@ async function checkFile({ module, file, keys }) {
   return verify(await answer.arrayBuffer(), new TextEncoder().encode(keys));
 }
 
+// The verifier writes English.
+function translate(text, words) {
+  return JSON.parse(words).reduce((said, [pattern, other]) => said.replaceAll(new RegExp(pattern, "g"), other), text);
+}
+
 function showAnswer() {
   const button = document.querySelector("[data-verify]");
   const answer = answers.get(button?.dataset.file);
@@ -17,7 +22,8 @@ function showAnswer() {
   const said = document.getElementById("verification");
   const { isRight, text, error } = answer;
   said.className = isRight ? "ok" : "bad";
-  said.textContent = error ? `${said.dataset.failed} (${error})` : `${isRight ? said.dataset.right : said.dataset.wrong} ${text}.`;
+  const { failed, right, wrong, words, end } = said.dataset;
+  said.textContent = error ? `${failed} (${error})` : `${isRight ? right : wrong} ${translate(text, words)}${end}`;
 }
 
 document.addEventListener("click", async (event) => {
