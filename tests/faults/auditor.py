@@ -5,6 +5,7 @@ otherwise would be audited again after every test that follows.
 """
 
 import io
+import json
 import sys
 from contextlib import suppress
 
@@ -33,12 +34,34 @@ def audit(output):
     call_command("audit", stdout=output, no_color=True)
 
 
+def prove(output):
+    """Check that each file of evidence verifies, so that it has a place for N of N."""
+    from chatsite.contrib.evidence import contents, signing_keys, verify
+    from memory.models import Conversation
+
+    site, count = "https://soak.example", 0
+    for row in Conversation.objects.all():
+        calls = row.model_calls.filter(purpose="reply", message__deleted_at=None)
+        replies = calls.exclude(message=None).values_list("message__seq", flat=True)
+        for reply in (None, *replies.distinct()):
+            data = signing_keys.sign_file(contents.collect_file(row, reply), site)
+            keys = json.dumps(signing_keys.publish_keys(site)).encode()
+            is_right, said = verify.verify(data, keys)
+            if not is_right:
+                output.write(f"{row.uuid}, reply {reply}: {said}\n")
+            count += 1
+    output.write(f"{count} files\n")
+
+
+COMMANDS = {"audit": audit, "prove": prove, "erase": erase}
+
+
 def main():
     django.setup()
     for line in sys.stdin:
         output = io.StringIO()
         try:
-            {"audit": audit, "erase": erase}[line.strip()](output)
+            COMMANDS[line.strip()](output)
         except SystemExit:
             output.write("violated\n")
         except Exception as error:  # noqa: BLE001

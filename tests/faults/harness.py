@@ -337,6 +337,12 @@ class Topology:
         assert found == "clean", found
         return settled
 
+    def check_evidence(self):
+        """Check the evidence of each conversation and reply; return how many files."""
+        *wrong, count = self.auditor.run("prove").splitlines()
+        assert [*wrong, count.partition(" ")[2]] == ["files"], [*wrong, count]
+        return int(count.split()[0])
+
     def check_contexts(self, path):
         """The parts of every request sum up, and the provider received its body."""
         received = {

@@ -24,7 +24,7 @@ class Soak:
     def __init__(self, topology, seed):
         self.topology = topology
         self.random = random.Random(seed)
-        self.sent = self.attempts = 0
+        self.sent = self.attempts = self.files = 0
         self.states = {}
         self.faults = (
             self.kill,
@@ -91,6 +91,7 @@ class Soak:
                 for viewer in self.random.sample(viewers, 3):
                     viewer.send(story_text(20))
             settled = self.topology.settle_and_check(viewers, seconds=SETTLE)
+            self.files += self.topology.check_evidence()
             self.count(viewers)
         return [fault.__name__ for fault in faults], settled
 
@@ -126,7 +127,8 @@ def run(rounds, seed):
     states = ", ".join(f"{count} {state}" for state, count in soak.states.items())
     say(
         f"{soak.sent} messages in {soak.attempts} attempts: {states}. None lost, none "
-        "doubled, every text the same on the screen, in the database and upstream."
+        "doubled, every text the same on the screen, in the database and upstream. "
+        f"{soak.files} files of evidence have a place for every message."
     )
 
 
