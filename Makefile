@@ -8,8 +8,10 @@ test-all: test
 	scripts/test.sh rest
 	scripts/test-oldest.sh
 	scripts/test-google.sh
+	scripts/test-newest.sh tests/memory tests/test_package.py tests/test_catalogs.py
+test-weekly:
+	scripts/test.sh weekly
 	scripts/test-newest.sh
-test-weekly:  ; scripts/test.sh weekly
 test-fast:    ; scripts/test-fast.sh
 test-newest:  ; scripts/test-newest.sh
 test-oldest:  ; scripts/test-oldest.sh
