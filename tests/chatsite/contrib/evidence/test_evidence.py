@@ -12,7 +12,7 @@ from memory import actions, transcript
 from memory.models import Message
 from tests.memory.scenes import summarise
 
-from ...scenes import Use, signed_in, talk_in_turns, use_tools
+from ...scenes import Use, menu_of, signed_in, talk_in_turns, use_tools
 
 pytestmark = pytest.mark.django_db
 
@@ -166,4 +166,5 @@ class TestReaders:
     def test_menus_have_the_download(self, conversation, alice):
         page = signed_in(alice).get(f"/c/{conversation.uuid}/").content.decode()
         assert f'href="/c/{conversation.uuid}/evidence.zip"' in page
-        assert f'href="/c/{conversation.uuid}/evidence.zip?reply=4"' in page
+        menu = menu_of(signed_in(alice), conversation, 4)
+        assert f'href="/c/{conversation.uuid}/evidence.zip?reply=4"' in menu
