@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from .test_access import is_clean
+from .test_memory import compact_up_to
 
 pytestmark = pytest.mark.browser
 
@@ -38,3 +39,13 @@ def test_the_menu_leads_to_what_changed_and_what_it_cost(chat, errors):
     page.locator(".user-menu > summary").click()
     page.locator(".user-menu").get_by_role("button", name="简体中文").click()
     expect(page.locator(".block-equal")).to_contain_text("4 条消息相同")
+
+
+def test_summarised_messages_are_one_folded_block(open_written):
+    chat = open_written("I'm Lance.", "I like tea.", "Hello again.")
+    compact_up_to(chat, 2, "They met.")
+    chat.say("And now?")
+    chat.page.goto(f"{chat.url}compare/?reply=8&with=6")
+    block = chat.page.locator(".block-summarised")
+    expect(block).to_contain_text("now in v1")
+    expect(chat.page.locator(".block-gone")).to_have_count(0)

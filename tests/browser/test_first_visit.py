@@ -1,5 +1,7 @@
 """The first visit, from the sign-up to the end of the account."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -47,6 +49,10 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
     chat.is_live()
     expect(chat.right).to_contain_text("The model may call: Calculate")
     expect(chat.message(1)).to_contain_text("What do you see")
+    # The demo model lists the sheets, each with its tokens.
+    for sheet in ("Tools (1)", "Instructions", "Messages in full (1)"):
+        said = re.compile(re.escape(sheet) + r", ≈ \d+ tokens: “")
+        expect(chat.message(2)).to_contain_text(said)
     account = page.request.get(f"{site.url}/account/export.json").json()["account"]
     assert account["preferences"]["time_zone"] == "Asia/Tokyo"
     delete_account(page, site)

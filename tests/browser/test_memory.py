@@ -32,7 +32,7 @@ def notice(chat):
 
 def write_summary(chat, text):
     """The summary of the right pane, in other words, where it stands."""
-    chat.right.locator(".part-summaries [data-write]").click()
+    chat.right.locator(".part-summaries [data-write]").first.click()
     chat.right.locator(".in-place textarea").fill(text)
     chat.right.get_by_text("Save as a new version").click()
 
@@ -143,6 +143,42 @@ def test_words_of_ones_own_are_kept_or_come_back(talked):
     expect(notice(talked)).to_contain_text("Your summary stays, as v2.")
     expect(talked.mark(3)).to_have_text("Hidden from the model")
     expect(words).to_have_text("They met in Nara.")
+
+
+def test_deletion_asks_before_it_touches_an_edited_summary(talked):
+    compact_up_to(talked, 4, "They met in Nara.")
+    talked.message(3).hover()
+    talked.message(3).locator(".message-menu > summary").click()
+    talked.message(3).get_by_text("Delete the text").click()
+    talked.message(3).get_by_role("button", name="Delete permanently").click()
+    dialog = talked.page.locator("#dialog")
+    expect(dialog).to_contain_text("Nothing was changed yet")
+    dialog.get_by_text("Cancel").click()
+    expect(talked.message(3)).to_contain_text("红茶")
+
+
+def test_restored_summary_leaves_a_later_edited_one(talked):
+    compact_up_to(talked, 2, "They met.")
+    compact_up_to(talked, 4, "They like Nara.")
+    words = talked.right.locator(".summary-text")
+    expect(words).to_have_text(["They met.", "They like Nara."])
+    talked.open_sheet("summaries")
+    write_summary(talked, "They met early.")
+    expect(words).to_have_text(["They met early.", "They like Nara."])
+    talked.right.get_by_text("All versions").click()
+    first = talked.page.locator("#dialog .version", has_text="They met.")
+    first.get_by_role("button", name="Restore").click()
+    expect(words).to_have_text(["They met.", "They like Nara."])
+
+
+def test_formulas_are_no_facts_that_a_summary_has_to_keep(open_written):
+    text = r"For $\lambda_1 = \frac{5}{3}$ see $$\mu \qquad \rho_{12}$$ above."
+    chat = open_written(text, "The budget is 3,200.", "Hello again.")
+    compact_up_to(chat, 4, "They met.")
+    sheet = chat.open_sheet("summaries")
+    expect(sheet.locator(".dropped")).to_contain_text("3,200")
+    expect(sheet.locator(".dropped")).not_to_contain_text("lambda")
+    expect(sheet.locator(".dropped")).not_to_contain_text("frac")
 
 
 def test_outdated_summary_names_the_reason_and_is_used_again(talked):

@@ -1,5 +1,7 @@
 """The page around the conversation: narrow screens, keys, the list, hostile text."""
 
+import re
+
 import pytest
 from django.contrib.sessions.models import Session
 from playwright.sync_api import expect
@@ -229,6 +231,16 @@ def test_the_right_pane_stays_closed_when_it_was_closed(chat):
     strip.click()
     expect(pane).to_be_visible()
     expect(strip).to_be_hidden()
+
+
+def test_closed_pane_has_the_total_of_the_open_one(open_written):
+    chat = open_written("Hi, I'm Lance!", "The budget is 3,200.")
+    figures = re.compile(r"[\d,]+ of [\d,]+ tokens")
+    meter = chat.right.locator(".reading > .meter").get_attribute("aria-label")
+    chat.page.click("#toggle-pane")
+    strip = chat.right.locator(".strip")
+    assert figures.search(strip.get_attribute("aria-label"))[0] == meter
+    expect(strip).to_contain_text(f"· {meter.partition(' ')[0]}")
 
 
 def test_a_message_and_its_twin_light_up_together(open_written):

@@ -63,6 +63,10 @@ def test_a_conversation_branches_from_any_message(open_written):
     expect(chat.page.locator("#turns")).not_to_contain_text("Another way")
 
 
+SIZES = """(part) => [part, part.parentElement].map(
+    (each) => parseFloat(getComputedStyle(each).fontSize))"""
+
+
 def test_code_has_its_language_colours_and_a_copy_button(chat):
     chat.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     chat.say(CODE)
@@ -80,7 +84,9 @@ def test_code_has_its_language_colours_and_a_copy_button(chat):
     read = chat.page.evaluate("() => navigator.clipboard.readText()")
     assert read == 'def hello(name):  # greet\n    return f"<b>{name}</b>" * 2\n'
     expect(body.locator("td").first).to_have_text("火车")
-    expect(body.locator("math msub").first).to_have_text("a1")
+    formula = body.locator("math:has(msub)").first
+    expect(formula.locator("msub").first).to_have_text("a1")
+    assert formula.evaluate(SIZES) == [17, 17]
     chat.page.reload()
     chat.is_live()
     # The colours are loaded after the page.
@@ -173,6 +179,8 @@ def test_a_wide_formula_scrolls_in_its_message_as_a_table_does(open_written):
     chat = open_written(text, width=390, height=844)
     body = chat.message(1).locator(".body")
     formula = body.locator("p:has(> math)")
+    size = "(part) => parseFloat(getComputedStyle(part).fontSize)"
+    assert formula.locator("math").evaluate(size) > formula.evaluate(size)
     assert formula.evaluate("(place) => place.scrollWidth > place.clientWidth")
     page_width = "document.documentElement.scrollWidth"
     assert chat.page.evaluate(page_width) == 390

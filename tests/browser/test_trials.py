@@ -5,6 +5,8 @@ done with them, in both languages and themes, wide and on a phone.
 import pytest
 from playwright.sync_api import expect
 
+from tests.patience import PATIENCE
+
 from .test_access import is_clean
 
 pytestmark = pytest.mark.browser
@@ -62,3 +64,19 @@ def test_a_reply_is_tried_again_beside_itself(slow_chat):
     chat.act(2, "⋯")
     chat.act(2, "换一种方式重试…")
     expect(dialog.get_by_role("heading", name="换一种方式重试回复 #2")).to_be_visible()
+
+
+def test_conversation_with_a_trial_is_imported_again(chat):
+    page = chat.page
+    chat.say("My budget is 3,200.")
+    page.locator(".sheet:has(.part-system) > .switch").click()
+    page.locator("#desk").get_by_role("button", name="Ask again").click()
+    expect(page.locator(".beside .trial .mark")).to_have_text("Complete")
+    exported = page.request.get(f"{chat.url}export.json").body()
+    page.goto(f"{chat.site.url}/import/")
+    file = {"name": "export.json", "mimeType": "application/json", "buffer": exported}
+    page.set_input_files("[name=file]", file)
+    page.get_by_role("button", name="Import", exact=True).click()
+    outcome = page.get_by_text("1 conversation imported")
+    expect(outcome).to_be_visible(timeout=60_000 * PATIENCE)
+    expect(page.locator("main")).not_to_contain_text("Left out")
