@@ -11,7 +11,7 @@ from tests.databases import copy_sqlite
 from tests.fakes.upstream import Upstream
 from tests.patience import PATIENCE
 from tests.servers import Site, find_chromium
-from tests.wire_proofs import check_context
+from tests.shown_parts import check_context
 
 from .pages import PASSWORD, USER, ConversationPage
 from .written import look_at_all, work_in, write_turns

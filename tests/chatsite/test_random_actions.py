@@ -39,7 +39,7 @@ from tests import plugin
 from tests.fakes import own_tools
 from tests.memory.scenes import compact
 from tests.remembered import read_tables
-from tests.wire_proofs import check_context
+from tests.shown_parts import check_context
 
 from .features.importing.test_importing import as_json, take
 from .pages.test_attachments import send as send_files

@@ -26,7 +26,7 @@ from tests.fakes import tool_paths
 from tests.fakes.upstream import Upstream, tell_story
 from tests.patience import PATIENCE, wait_for
 from tests.servers import ROOT, Redis, Site
-from tests.wire_proofs import check_context
+from tests.shown_parts import check_context
 
 from . import auditor
 from .viewers import UNFINISHED, Crowd
