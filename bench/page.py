@@ -67,10 +67,11 @@ COUNT_SECOND = """() => {
     addEventListener("click", ({ target }) => {
         if (!target.closest("#desk .primary")) return;
         const started = performance.now();
-        const known = document.querySelectorAll(".beside").length;
+        const last = () => [...document.querySelectorAll(".beside")].pop();
+        const known = last();
         const look = () => {
-            const answers = [...document.querySelectorAll(".beside .trial .body")];
-            if (!answers[known]?.textContent) return requestAnimationFrame(look);
+            const said = last() !== known && last()?.querySelector(".trial .body");
+            if (!said?.textContent) return requestAnimationFrame(look);
             seconds.push(performance.now() - started);
         };
         requestAnimationFrame(look);
