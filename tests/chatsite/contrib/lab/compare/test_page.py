@@ -17,7 +17,7 @@ from memory import actions
 from memory.models import Conversation, ModelCall
 from tests.memory.scenes import plant, summarise
 
-from ....scenes import HTMX, memory_url, page_of, signed_in, talk_in_turns, url
+from ....scenes import HTMX, memory_url, menu_of, signed_in, talk_in_turns, url
 from .pairs import compare
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -188,7 +188,7 @@ def test_page_takes_ten_statements_at_most(client, chat):
 
 def test_the_menu_of_a_reply_and_its_context_lead_there(client, chat):
     address = f"{url('compare', chat)}?reply=4"
-    assert page_of(client, chat).count(address) == 1
+    assert menu_of(client, chat, 4).count(address) == 1
     pane = client.get(url("context", chat), {"reply": 4}).content.decode()
     assert pane.count(address) == 1
 
