@@ -15,7 +15,7 @@ BOUNDS = {
     # With all extras; diagrams have a template of their own.
     "split page": (39, 23),
     "home": (18, 8),
-    "right pane": (10, 12),
+    "right pane": (11, 12),
     "sync of a socket": (37, 9),
     "a turn for its tab": (1, 6),
 }

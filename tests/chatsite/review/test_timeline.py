@@ -188,7 +188,7 @@ def test_the_transcript_has_a_hundred_messages_a_page(timeline, conversation):
     text = timeline(tab="transcript", seq=230)
     assert 'id="m230" class="review-wanted"' in text
     assert text.count('<li id="m') == 50
-    assert "page 3 of 3" in text
+    assert "Page 3 of 3" in text
 
 
 def test_the_model_s_view_goes_from_reply_to_reply(timeline, conversation):
