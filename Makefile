@@ -8,7 +8,6 @@ test-all: test
 	scripts/test.sh rest
 	scripts/test-oldest.sh
 	scripts/test-google.sh
-	scripts/test-newest.sh tests/memory tests/test_package.py tests/test_catalogs.py
 test-weekly:
 	scripts/test.sh weekly
 	scripts/test-newest.sh
