@@ -1,4 +1,4 @@
-"""What context.json says of a request, for tests that run without Django, too."""
+"""Check what context.json says of a request, also before Django is set up."""
 
 
 def check_context(shown, received=None):
