@@ -98,6 +98,11 @@ LOOKS = [
 
 
 def covers_nothing(page):
+    """Check it when what is opening has opened."""
+    for _ in range(20):
+        if page.evaluate(COVERED) == {}:
+            return
+        page.wait_for_timeout(100)
     assert page.evaluate(COVERED) == {}, page.url
 
 

@@ -68,6 +68,8 @@ def label(chat, title, name):
     expect(chat.page.locator(".htmx-added")).to_have_count(0)
     box.fill(name)
     chat.page.keyboard.press("Enter")
+    # An earlier label was saved, too: this one is when its name is listed.
+    expect(chat.page.locator(".labels a", has_text=name)).to_be_visible()
     said(chat, "Saved.")
 
 
