@@ -59,6 +59,7 @@ browser() {
 
 weekly() {
   run_on_two sqlite "weekly" "$@"
+  run_on_two postgresql "weekly and postgresql" "$@"
 }
 
 case "$tier" in

@@ -14,12 +14,14 @@ import pytest
 
 TESTS = Path(__file__).parent
 TIERS = ("first", "smoke", "rest", "weekly")
-# What no change of the site breaks: tests of tests and of measurements.
+# What no change of the site breaks: tests of tests and of measurements. And what takes
+# minutes, and breaks with a migration only.
 WEEKLY = (
     "bench/",
     "test_other_suites.py",
     "test_plugin.py",
     "test_unsteady.py",
+    "test_upgrade.py::test_killed_at_any_moment_it_goes_on_when_run_again",
 )
 # Every page in a browser, and one process that is killed.
 SMOKE = (
@@ -29,8 +31,10 @@ SMOKE = (
 # Apps that are off until they are named.
 CONTRIB = ("chatsite/contrib/",)
 # All tests with these marks are there.
-FOLDERS = {"fault": "faults/", "browser": "browser/", "weekly": WEEKLY}
-FOLDERS["smoke"] = tuple(name.partition("::")[0] for name in SMOKE)
+FOLDERS = {"fault": ("faults/",), "browser": ("browser/",)} | {
+    tier: tuple(name.partition("::")[0] for name in names)
+    for tier, names in (("smoke", SMOKE), ("weekly", WEEKLY))
+}
 # In files with tests that say themselves on which database they run.
 OWN_MARK = re.compile(r"mark\.(database\(|postgresql)")
 # Its locks, leases, migrations and own words: `make test` runs them there, too.

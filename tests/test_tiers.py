@@ -27,12 +27,12 @@ def count_runs(database, marks):
 
 
 def test_each_kind_of_test_is_in_one_run():
-    assert len(RUNS) == len(re.findall(r"^  run(?:_on_two)? ", SCRIPT, re.M)) == 9
+    assert len(RUNS) == len(re.findall(r"^  run(?:_on_two)? ", SCRIPT, re.M)) == 10
     for tier, *kinds in product(streams.TIERS, *[(True, False)] * 3):
         named = zip(("browser", "fault", "slow"), kinds, strict=True)
         marks = {tier, *(name for name, has_it in named if has_it)}
         assert count_runs("sqlite", marks) == 1, marks
-        if tier in ("first", "rest") and "browser" not in marks:
+        if tier != "smoke" and "browser" not in marks:
             assert count_runs("postgresql", {*marks, "postgresql"}) == 1, marks
         assert count_runs("postgresql", marks) == 0, marks
 
