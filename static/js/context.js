@@ -29,10 +29,11 @@
     tops = scrolled().map((element) => element.scrollTop);
     focused = context.contains(document.activeElement) ? placeOf(document.activeElement) : null;
   });
+  // A part that is loaded later gets it then.
   document.addEventListener("htmx:afterSettle", ({ target }) => {
-    if (target !== context || !focused) return;
-    if (document.activeElement === document.body) keyed(focused.key).querySelectorAll(STOPS)[focused.at]?.focus({ preventScroll: true });
-    focused = null;
+    const lost = focused && context.contains(target) && keyed(focused.key).querySelectorAll(STOPS)[focused.at];
+    if (lost && document.activeElement === document.body) lost.focus({ preventScroll: true });
+    if (lost) focused = null;
   });
   document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
     if (target !== context) return;

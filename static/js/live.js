@@ -62,8 +62,7 @@
   });
 
   function reopen(root) {
-    const inside = [...root.querySelectorAll("details[data-key]")];
-    for (const details of root.matches("details[data-key]") ? [root, ...inside] : inside) {
+    for (const details of [root, ...root.querySelectorAll("details[data-key]")]) {
       if (opened.has(details.dataset.key)) details.open = opened.get(details.dataset.key);
     }
   }

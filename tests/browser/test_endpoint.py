@@ -26,12 +26,12 @@ SUMMARY = {"role": "user", "content": "So far we spoke about ferries to an islan
 
 @pytest.fixture
 def send(slow_site):
-    """send(*messages, model=…, most=…) -> the headers of an answer that was read to its
-    end, or of which so many bytes were."""
+    """send(*messages, model=…, until=…) -> the headers of an answer that was read
+    to its end, or begun and left when the event `until` is set."""
     key = slow_site.manage("create_key", USER, "--name", "Open WebUI").strip()
     own = {"authorization": f"Bearer {key}", "content-type": "application/json"}
 
-    def send(*messages, model="ok", most=None, **more):
+    def send(*messages, model="ok", until=None, **more):
         headers = {
             **own,
             **{name.replace("_", "-"): value for name, value in more.items()},
@@ -41,7 +41,9 @@ def send(slow_site):
         data = json.dumps(body).encode()
         asked = urllib.request.Request(address, data, headers)
         with urllib.request.urlopen(asked) as answer:
-            answer.read(most)
+            answer.read(until and 1_000)
+            if until:
+                until.wait(60)
             return answer.headers
 
     return send
@@ -102,13 +104,15 @@ def test_activity_of_a_client_is_shown_below_its_messages(open_page, slow_site, 
     page.goto(chat.url)
     chat.is_live()
     # It hangs up in the middle.
-    slow = {"model": "ok-slow:200:0.05", "most": 2_000, **session}
+    seen = threading.Event()
+    slow = {"model": "ok-slow:2000:0.05", "until": seen, **session}
     hanging = threading.Thread(
         target=send, args=(RULES[1], asked, reply, more), kwargs=slow
     )
     hanging.start()
-    expect(chat.live_text()).to_contain_text("word")
+    expect(chat.live_text()).to_contain_text("word2")
     expect(chat.message(3)).to_contain_text("Your client changed its instructions.")
+    seen.set()
     hanging.join()
     ended = page.locator(".turn-end")
     expect(ended).to_contain_text("Stopped")

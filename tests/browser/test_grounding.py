@@ -78,7 +78,9 @@ def test_term_lights_its_source_and_leads_to_it(told):
 
 def test_list_of_a_reply_is_for_the_keyboard_too(told):
     page, right = told.page, told.right
-    told.open(f"{told.url.split('?')[0]}?reply=4")
+    with page.expect_response(re.compile("/context/")):
+        told.open(f"{told.url.split('?')[0]}?reply=4")
+    expect(page.locator("#refresh.htmx-request")).to_have_count(0)
     right.locator(".grounded > summary").focus()
     page.keyboard.press("Enter")
     expect(right.locator(".grounding li")).to_have_count(2)
@@ -89,4 +91,9 @@ def test_list_of_a_reply_is_for_the_keyboard_too(told):
     expect(told.message(1)).to_have_class(re.compile(r"\borigin\b"))
     page.keyboard.press("Enter")
     expect(right.locator('[data-key="seen-1"]')).to_have_attribute("open", "")
+    expect(right.locator("li.origin")).to_contain_text("$2,300")
+    page.evaluate("htmx.trigger('#shown-reply', 'change')")
+    expect(right.locator(".grounding li")).to_have_count(2)
+    expect(right.locator('[data-key="seen-1"]')).to_have_attribute("open", "")
+    expect(right.locator("li.origin")).to_contain_text("$2,300")
     assert findings(page, "#context") == []

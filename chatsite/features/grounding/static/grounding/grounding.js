@@ -161,10 +161,22 @@ for (const type of ["pointerover", "focusin"]) {
 function open({ dataset }) {
   const place = placeOf(dataset);
   if (!place) return;
-  for (let put = place.closest("details"); put; put = put.parentElement.closest("details")) put.open = true;
-  for (const put of place.querySelectorAll(":scope > details")) put.open = true;
+  const closed = [...place.querySelectorAll(":scope > details")];
+  for (let put = place.closest("details"); put; put = put.parentElement.closest("details")) closed.push(put);
+  // As a person opens them: a redraw of the pane opens them again.
+  for (const put of closed) if (!put.open) put.querySelector(":scope > summary").click();
   place.scrollIntoView({ block: "center" });
 }
+
+function keepLit(item) {
+  lit = null;
+  light(item);
+  isKept = true;
+}
+
+right.addEventListener("htmx:afterSettle", ({ target }) => {
+  if (isKept && target === right) keepLit(lit);
+});
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest(".grounding [data-at]");
@@ -173,9 +185,7 @@ document.addEventListener("click", (event) => {
   const show = async () => {
     await addStyles(right.dataset.firstUse);
     open(link);
-    lit = null;
-    light(link.closest("[data-term]"));
-    isKept = true;
+    keepLit(link.closest("[data-term]"));
   };
   if (right.contains(link)) return show();
   addEventListener("htmx:afterSettle", show, { once: true });
