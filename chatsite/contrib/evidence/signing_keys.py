@@ -17,6 +17,10 @@ from . import verify
 from .models import SigningKey
 
 SIGNATURE = "windowpane_signature"
+# RFC 8785 for what the site collects: its names are ASCII, its numbers small and whole.
+dump_canonical = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+).encode
 
 
 class NoKeyError(Exception):
@@ -101,17 +105,17 @@ def sign_file(file: dict[str, Any], site: str) -> bytes:
         private = _derive_cipher().decrypt(row.private.encode())
     except InvalidToken as error:
         raise NoKeyError from error
-    text = verify.canonical(file)
+    text = dump_canonical(file)
     signature = {
         **{"alg": "Ed25519", "kid": row.kid, "site": site, "value": ""},
         "signed_at": format_time(timezone.now()),
         "sha256": verify.digest(text),
-        "parts": verify.digest_parts(file),
+        "parts": verify.digest_parts(file, dump_canonical),
     }
-    data = verify.canonical(signature).encode()
+    data = dump_canonical(signature).encode()
     signature["value"] = Ed25519PrivateKey.from_private_bytes(private).sign(data).hex()
     # Its name is the last one in the canonical order.
-    return f'{text[:-1]},"{SIGNATURE}":{verify.canonical(signature)}}}'.encode()
+    return f'{text[:-1]},"{SIGNATURE}":{dump_canonical(signature)}}}'.encode()
 
 
 def _encode(data: bytes) -> str:

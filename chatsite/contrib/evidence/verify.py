@@ -37,12 +37,12 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def digest_parts(file: dict) -> dict[str, str]:
+def digest_parts(file: dict, dump=canonical) -> dict[str, str]:
     parts = {}
     for name, value in file.items():
         found = enumerate(value, 1) if isinstance(value, list) else [("", value)]
         found = value.items() if isinstance(value, dict) else found
-        parts |= {f"{name} {key}".strip(): digest(canonical(v)) for key, v in found}
+        parts |= {f"{name} {key}".strip(): digest(dump(v)) for key, v in found}
     return parts
 
 

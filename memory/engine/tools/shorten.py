@@ -76,8 +76,10 @@ def cut_down(
 
 def in_window(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]]:
     """Yield the cuts for finished turns: first the results, then the arguments."""
-    for part, kind in (("result", ToolMessage), ("arguments", AIMessage)):
-        indices = [n for n, each in enumerate(messages) if isinstance(each, kind)]
+    results = [n for n, each in enumerate(messages) if isinstance(each, ToolMessage)]
+    calls = [n for n, each in enumerate(messages) if getattr(each, "tool_calls", None)]
+    parts: list[tuple[Part, list[int]]] = [("result", results), ("arguments", calls)]
+    for part, indices in parts:
         yield from ((part, index, chars) for chars in LEVELS for index in indices)
 
 
