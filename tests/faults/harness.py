@@ -340,8 +340,10 @@ class Topology:
     def check_evidence(self):
         """Check the evidence of each conversation and reply; return how many files."""
         *wrong, count = self.auditor.run("prove").splitlines()
-        assert [*wrong, count.partition(" ")[2]] == ["files"], [*wrong, count]
-        return int(count.split()[0])
+        files, _, word = count.partition(" ")
+        assert [*wrong, word] == ["files"], [*wrong, count]
+        assert int(files), "no file of evidence was checked"
+        return int(files)
 
     def check_contexts(self, path):
         """The parts of every request sum up, and the provider received its body."""
