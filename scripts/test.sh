@@ -60,6 +60,10 @@ browser() {
 weekly() {
   run_on_two sqlite "weekly" "$@"
   run_on_two postgresql "weekly and postgresql" "$@"
+  # What the other tiers take only some rounds of (tests/rounds.py).
+  export TEST_ROUNDS=all
+  run_on_two sqlite "random" "$@"
+  run_on_two postgresql "random and postgresql" "$@"
 }
 
 case "$tier" in

@@ -28,10 +28,18 @@ SMOKE = (
     "browser/test_smoke.py",
     "faults/test_sqlite.py::test_the_same_process_goes_on_when_it_is_back[9]",
 )
+# Files with tests that take only some of their rounds, and all in `make test-weekly`
+# (tests/rounds.py).
+RANDOM = (
+    "chatsite/contrib/endpoint/identity/test_generated_conversations.py",
+    "chatsite/contrib/endpoint/lineage/test_provider_reports.py",
+    "chatsite/contrib/evidence/test_verify.py",
+    "chatsite/test_random_actions.py",
+)
 # Apps that are off until they are named.
 CONTRIB = ("chatsite/contrib/",)
 # All tests with these marks are there.
-FOLDERS = {"fault": ("faults/",), "browser": ("browser/",)} | {
+FOLDERS = {"fault": ("faults/",), "browser": ("browser/",), "random": RANDOM} | {
     tier: tuple(name.partition("::")[0] for name in names)
     for tier, names in (("smoke", SMOKE), ("weekly", WEEKLY))
 }
@@ -208,6 +216,8 @@ def mark(item: pytest.Item, database: str) -> None:
     own = item.get_closest_marker("database")
     if name.startswith(POSTGRESQL) or (own and own.args == ("postgresql",)):
         item.add_marker("postgresql")
+    if name.startswith(RANDOM):
+        item.add_marker("random")
     if name.startswith(SLOW) or item.get_closest_marker("server"):
         item.add_marker("slow")
     item.add_marker(_find_tier(item, name, database))

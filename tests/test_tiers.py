@@ -1,6 +1,9 @@
 """The tiers of the suite: each test is run by one command, and none by two."""
 
+import os
 import re
+import subprocess
+import sys
 from itertools import product
 
 import pytest
@@ -11,7 +14,7 @@ from .servers import ROOT
 
 LISTED = (
     *(*streams.POSTGRESQL, *streams.SLOW, *streams.WEEKLY),
-    *(*streams.SMOKE, *streams.CONTRIB),
+    *(*streams.SMOKE, *streams.CONTRIB, *streams.RANDOM),
 )
 SCRIPT = (ROOT / "scripts" / "test.sh").read_text()
 RUNS = re.findall(r'^  run(?:_on_two)? (\w+) "([^"]+)" "\$@"$', SCRIPT, re.M)
@@ -27,7 +30,7 @@ def count_runs(database, marks):
 
 
 def test_each_kind_of_test_is_in_one_run():
-    assert len(RUNS) == len(re.findall(r"^  run(?:_on_two)? ", SCRIPT, re.M)) == 10
+    assert len(RUNS) == len(re.findall(r"^  run(?:_on_two)? ", SCRIPT, re.M)) == 12
     for tier, *kinds in product(streams.TIERS, *[(True, False)] * 3):
         named = zip(("browser", "fault", "slow"), kinds, strict=True)
         marks = {tier, *(name for name, has_it in named if has_it)}
@@ -35,6 +38,32 @@ def test_each_kind_of_test_is_in_one_run():
         if tier != "smoke" and "browser" not in marks:
             assert count_runs("postgresql", {*marks, "postgresql"}) == 1, marks
         assert count_runs("postgresql", marks) == 0, marks
+
+
+def test_all_rounds_are_taken_in_the_weekly_tests():
+    weekly = SCRIPT.partition("\nweekly() {")[2].partition("\n}")[0]
+    _, _, every = weekly.partition("export TEST_ROUNDS=all\n")
+    runs = re.findall(r'^  run_on_two (\w+) "([^"]+)" ', every, re.M)
+    assert runs == [("sqlite", "random"), ("postgresql", "random and postgresql")]
+    marks = {"postgresql", "random"}
+    for tier in ("first", "rest"):
+        # In the other tiers they run as well.
+        assert count_runs("sqlite", {tier, "random"}) == 2
+        assert count_runs("postgresql", {tier, *marks}) == 2
+
+
+@pytest.mark.parametrize(("set_to", "taken"), [("all", 300), ("", 180)])
+def test_rounds_are_those_of_the_run(set_to, taken):
+    program = "from tests import rounds; print(rounds.choose(180, 300))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TEST_ROUNDS": set_to},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) == taken
 
 
 def test_a_test_that_ran_twice_or_never_is_named():

@@ -102,11 +102,16 @@ class MemoryStore:
         found = {}
         for each in hashes:
             rows = [row for row in table.get(each, ()) if row[0] in self.conversations]
-            places = [self._place(*row) for row in reversed(rows)]
-            if places:
-                places.sort(key=lambda place: not place.is_tip)
-                found[each] = places[:MOST_PLACES]
+            if rows:
+                rows.reverse()
+                # Ends come first.
+                rows.sort(key=self._is_inner)
+                found[each] = [self._place(*row) for row in rows[:MOST_PLACES]]
         return found
+
+    def _is_inner(self, row: tuple[str, int]) -> bool:
+        name, position = row
+        return position != len(self.conversations[name].path) - 1
 
     def _place(self, name: str, position: int) -> Place:
         kept = self.conversations[name]

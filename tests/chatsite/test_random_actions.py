@@ -35,7 +35,7 @@ from memory import actions, context, library, transcript
 from memory.compaction import lease
 from memory.models import Conversation, ModelCall
 from memory.view.variation import Variation
-from tests import plugin
+from tests import rounds
 from tests.fakes import own_tools
 from tests.memory.scenes import compact
 from tests.remembered import read_tables
@@ -46,8 +46,10 @@ from .pages.test_attachments import send as send_files
 from .scenes import HTMX, memory_url, signed_in, submit, url, violations
 
 SEED = int(os.environ.get("FUZZ_SEED", "20261122"))
-# The same steps on PostgreSQL, where each takes twice as long: the first half of them.
-USUAL_STEPS = "300" if plugin.database == "sqlite" else "150"
+# The same steps on PostgreSQL, where each takes twice as long: fewer of them.
+USUAL_STEPS = rounds.choose_for_database(
+    {"sqlite": 180, "postgresql": 120}, {"sqlite": 300, "postgresql": 150}
+)
 STEPS = int(os.environ.get("ACTION_STEPS", USUAL_STEPS))
 # Of one conversation: then another one is begun, and the audit stays quick.
 EACH = 60

@@ -14,13 +14,14 @@ from django.utils import timezone
 
 from chatsite.contrib.evidence import signing_keys, verify, views
 from chatsite.contrib.evidence.models import SigningKey
+from tests import rounds
 from tests.memory.scenes import summarise
 
 from ...scenes import talk_in_turns
 from .mutations import Mutations
 
 pytestmark = pytest.mark.django_db
-MUTATIONS = 10_000
+MUTATIONS = rounds.choose(2_000, 10_000)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from chatsite.turns.models import Turn
 from memory import actions
 from memory.models import Conversation, ModelCall
 from memory.view import rebuilding
+from tests import rounds
 from tests.chatsite.scenes import page_of, url
 from tests.fakes.compacting import COMPACT, EDIT, CompactingProvider, sign
 
@@ -248,7 +249,7 @@ def test_disagreements_are_marked(client, key, provider, monkeypatch):
 
 
 # The whole measures are those of the programs in bench.
-CHANGES, FACTS = 42, 200
+CHANGES, FACTS = rounds.choose(21, 42), 200
 
 
 def test_first_causes_are_the_reasons_of_the_provider(key, provider, settings):
