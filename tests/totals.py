@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,9 @@ def describe(runs: list[dict[str, Any]]) -> str:
 
 def main(folder: str) -> int:
     runs = [json.loads(path.read_text()) for path in sorted(Path(folder).iterdir())]
-    wrong = judge(runs, {database: collect(database) for database in EXPECTED})
+    with ThreadPoolExecutor() as pool:
+        expected = dict(zip(EXPECTED, pool.map(collect, EXPECTED), strict=True))
+    wrong = judge(runs, expected)
     lines = [*wrong[:MOST_NAMED], describe(runs)]
     if wrong:
         lines.append(f"{len(wrong)} tests ran twice or never.")

@@ -1,6 +1,7 @@
 """Evidence of a conversation, downloaded by its owner and checked."""
 
 import json
+from functools import cache
 
 import pytest
 
@@ -43,8 +44,9 @@ def full_pace():
 @pytest.fixture
 def download():
     """download(conversation, query="") -> Evidence, by its owner."""
+    sign_in_once = cache(signed_in)
 
     def get(conversation, query=""):
-        return Evidence(signed_in(conversation.owner), conversation, query)
+        return Evidence(sign_in_once(conversation.owner), conversation, query)
 
     return get
