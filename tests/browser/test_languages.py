@@ -81,3 +81,17 @@ def test_hebrew_and_arabic_run_from_the_right_and_code_from_the_left(chat):
     chat.box.fill("an English word")
     expect(chat.box).to_have_css("direction", "ltr")
     chat.box.fill("")
+
+
+def test_short_password_is_refused_in_the_language_of_the_page(browser, site):
+    context = browser.new_context(locale="zh-CN")
+    page = context.new_page()
+    page.goto(f"{site.url}/accounts/signup/")
+    page.fill("[name=username]", "wang")
+    for field in ("password1", "password2"):
+        page.fill(f"[name={field}]", "1234")
+    page.click("main button.primary")
+    form = page.locator("main form")
+    expect(form).to_contain_text("密码太短，至少需要 8 个字符。")
+    assert re.findall("[A-Za-z]{2,}", form.inner_text()) == []
+    context.close()

@@ -1,5 +1,7 @@
 """The model's view in the user's hands: actions and their undo, both panes."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -143,6 +145,22 @@ def test_words_of_ones_own_are_kept_or_come_back(talked):
     expect(notice(talked)).to_contain_text("Your summary stays, as v2.")
     expect(talked.mark(3)).to_have_text("Hidden from the model")
     expect(words).to_have_text("They met in Nara.")
+
+
+def test_search_finds_words_of_a_hidden_message_in_the_summary(talked):
+    compact_up_to(talked, 6, "The budget is 3,200 for all of it.")
+    open_menu(talked, 5, "Hide from the model")
+    dialog = talked.page.locator("#dialog")
+    dialog.get_by_label("keep my summary").check()
+    dialog.get_by_role("button", name="Hide").click()
+    expect(talked.mark(5)).to_have_text("Hidden from the model")
+    talked.page.click("#find > summary")
+    talked.page.fill("#find [name=q]", "budget")
+    said = talked.page.locator("#found li:has(a[href$='#message-5']) .found-seen")
+    expect(said).to_contain_text("Hidden, but summary v2 still says")
+    expect(said).not_to_contain_text("The model does not see it")
+    said.get_by_role("button", name="Edit v2").click()
+    expect(dialog.locator("textarea")).to_have_value(re.compile("3,200"))
 
 
 def test_deletion_asks_before_it_touches_an_edited_summary(talked):
