@@ -37,9 +37,7 @@
     form.toggleAttribute("data-editing", Boolean(seq));
   }
 
-  function rawOf(seq) {
-    return document.querySelector(`#message-${seq} template[data-raw]`)?.content.textContent;
-  }
+  const rawOf = (seq) => document.querySelector(`#message-${seq} template[data-raw]`)?.content.textContent;
 
   // What was typed stays, whatever begins or ends.
   function beginEdit(seq) {
@@ -194,9 +192,7 @@
     }
   });
 
-  function stop() {
-    document.querySelector(".turn[data-state=running] form.stop")?.requestSubmit();
-  }
+  const stop = () => document.querySelector(".turn[data-state=running] form.stop")?.requestSubmit();
 
   document.getElementById("stop").addEventListener("click", stop);
   document.getElementById("editing-cancel").addEventListener("click", endEdit);

@@ -154,6 +154,14 @@ function markDifferences(beside) {
   }
 }
 
+// A sync draws the turns only: the answer beside one stays while its turn does.
+document.addEventListener("htmx:oobBeforeSwap", ({ detail: { fragment } }) => {
+  if (fragment.id !== "turns") return;
+  for (const beside of document.querySelectorAll(".beside")) {
+    fragment.querySelector(`#${beside.previousElementSibling.id}`)?.after(beside.cloneNode(true));
+  }
+}, true);
+
 // The answer beside a reply comes into sight, and goes with its button.
 document.addEventListener("htmx:load", ({ target }) => {
   const beside = target.closest(".beside");

@@ -7,9 +7,7 @@
   const isWide = matchMedia("(width >= 60em)");
   const isPhone = matchMedia("(width < 45em)");
 
-  function isPaneOpen() {
-    return page.dataset[isWide.matches ? "pane" : "drawer"] === "open";
-  }
+  const isPaneOpen = () => page.dataset[isWide.matches ? "pane" : "drawer"] === "open";
 
   function showPane(open) {
     if (isPaneOpen() === open) return;
@@ -33,7 +31,7 @@
   function showTab(name) {
     page.dataset.tab = name;
     for (const tab of tabs) {
-      tab.setAttribute("aria-selected", tab.dataset.tabTo === name);
+      tab.ariaSelected = tab.dataset.tabTo === name;
       tab.tabIndex = tab.dataset.tabTo === name ? 0 : -1;
     }
   }
@@ -42,9 +40,7 @@
     document.getElementById("tab-count").textContent = `(${document.getElementById("context-count").dataset.count})`;
   }
 
-  function adapt() {
-    togglePane.setAttribute("aria-expanded", isPaneOpen());
-  }
+  const adapt = () => togglePane.setAttribute("aria-expanded", isPaneOpen());
 
   const width = localStorage.getItem("pane-width");
   if (width) page.style.setProperty("--beside", `min(${width}px, 50vw)`);

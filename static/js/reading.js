@@ -49,12 +49,6 @@
     message.querySelector("[data-unfold]")?.remove();
   }
 
-  // The focus stays where the button was.
-  function readOn(message) {
-    unfold(message);
-    message.focus({ preventScroll: true });
-  }
-
   function unfoldAgain() {
     for (const button of document.querySelectorAll("[data-unfold]")) {
       const message = button.closest(".message");
@@ -65,7 +59,10 @@
   document.addEventListener("click", ({ target }) => {
     const button = target.closest("[data-step], [data-copy], [data-copy-code]");
     if (button) load().then(({ act }) => act(button), notices.failToLoad);
-    if (target.closest("[data-unfold]")) readOn(target.closest(".message"));
+    if (!target.closest("[data-unfold]")) return;
+    const message = target.closest(".message");
+    unfold(message);
+    message.focus({ preventScroll: true });
   });
   document.addEventListener("keydown", ({ target, key, ctrlKey, metaKey, altKey }) => {
     if (!"[]".includes(key) || ctrlKey || metaKey || altKey || target.closest("input, textarea, select")) return;

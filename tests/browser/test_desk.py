@@ -201,3 +201,35 @@ def test_pane_is_as_wide_as_its_edge_is_moved(talk):
     assert width() == 500
     page.set_viewport_size({"width": 700, "height": 700})
     expect(splitter).to_be_hidden()
+
+
+def ask_slowly(chat):
+    """Ask the last question again of a model that writes for two seconds; its card."""
+    chat.say("What is my budget?")
+    part(chat.page, "window").locator("> .switch").click()
+    chat.page.locator("#desk").get_by_role("button", name="Ask again").click()
+    trial = chat.page.locator(".beside .trial[aria-busy]")
+    expect(trial.locator(".body .plain")).not_to_be_empty()
+    return trial
+
+
+def test_second_answer_stays_when_the_turns_are_drawn_again(slow_chat):
+    ask_slowly(slow_chat)
+    # A sync, as after a summary or a change in another tab.
+    slow_chat.page.evaluate("document.dispatchEvent(new Event('connection:doubt'))")
+    trial = slow_chat.page.locator(".beside .trial")
+    expect(trial.locator(".mark")).to_have_text("Complete")
+    expect(trial).to_contain_text("written")
+    expect(trial.locator(".meta").last).not_to_contain_text(re.compile(r"·\s*$"))
+    order = slow_chat.page.locator("#turns > :is(.turn, .beside)")
+    expect(order.last).to_have_class("beside")
+
+
+def test_second_answer_is_closed_while_it_is_being_written(slow_chat):
+    ask_slowly(slow_chat)
+    page, closed = slow_chat.page, slow_chat.page.locator(".beside")
+    closed.get_by_role("button", name="Close").click()
+    expect(closed).to_have_count(0)
+    # What comes of it has no place any more, which is no error.
+    expect(slow_chat.status).to_have_text("The other answer to #2 is ready")
+    expect(page.locator("#message-2")).to_be_visible()

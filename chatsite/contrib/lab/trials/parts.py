@@ -84,16 +84,11 @@ def draw_ask(conversation: Conversation, reply: int | None) -> str:
 
 def trial_to_json(trial: Trial) -> dict[str, Any]:
     call = trial.call
+    names = ("state", "changes", "words", "model", "text", "asked", "error")
     return {
         "trial": trial.pk,
         "reply": trial.message.seq,
-        "state": trial.state,
-        "changes": trial.changes,
-        "words": trial.words,
-        "model": trial.model,
-        "text": trial.text,
-        "asked": trial.asked,
-        "error": trial.error,
+        **{name: getattr(trial, name) for name in names},
         "sha256": call and call.sha256,
         "tokens_input": call and call.tokens_input,
         "tokens_output": call and call.tokens_output,
