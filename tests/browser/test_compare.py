@@ -2,6 +2,8 @@
 wide and on a phone.
 """
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -9,6 +11,8 @@ from .test_access import is_clean
 from .test_memory import compact_up_to
 
 pytestmark = pytest.mark.browser
+
+TAG = re.compile("</?(summary|history|message)|&gt;")
 
 
 def test_the_menu_leads_to_what_changed_and_what_it_cost(chat, errors):
@@ -43,9 +47,15 @@ def test_the_menu_leads_to_what_changed_and_what_it_cost(chat, errors):
 
 def test_summarised_messages_are_one_folded_block(open_written):
     chat = open_written("I'm Lance.", "I like tea.", "Hello again.")
-    compact_up_to(chat, 2, "They met.")
+    compact_up_to(chat, 2, "**Goal.** They met -> they have tea.")
     chat.say("And now?")
     chat.page.goto(f"{chat.url}compare/?reply=8&with=6")
     block = chat.page.locator(".block-summarised")
     expect(block).to_contain_text("now in v1")
     expect(chat.page.locator(".block-gone")).to_have_count(0)
+    # The summary is read as people read one, without the tag around it.
+    summary = chat.page.locator(".block-new .words")
+    expect(summary).to_contain_text("v1 · #1–#2")
+    expect(summary.locator("strong")).to_have_text("Goal.")
+    expect(chat.page.locator(".blocks")).not_to_contain_text(TAG)
+    is_clean(chat.page)

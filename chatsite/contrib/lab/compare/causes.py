@@ -59,21 +59,16 @@ def find_causes(compared: RequestComparison, pairs: Iterable[BlockPair]) -> list
     if compared.a is None:
         return [Cause("first")]
     is_moved = any(pair.change == "moved" for pair in pairs)
-    finder = _Finder(compared.a, compared.b, compared, is_moved=is_moved)
+    finder = _Finder(compared.a, compared, is_moved=is_moved)
     found = {cause.code: cause for cause in finder}
     return [found[code] for code in WORDS if code in found]
 
 
 class _Finder:
     def __init__(
-        self,
-        a: SentRequest,
-        b: SentRequest,
-        compared: RequestComparison,
-        *,
-        is_moved: bool,
+        self, a: SentRequest, compared: RequestComparison, *, is_moved: bool
     ) -> None:
-        self.a, self.b, self.compared, self.is_moved = a, b, compared, is_moved
+        self.a, self.b, self.compared, self.is_moved = a, compared.b, compared, is_moved
         self.hidden, self.edited, self.squeezed = self._sort_missing()
 
     def __iter__(self) -> Iterator[Cause]:

@@ -5,7 +5,7 @@ price by the current settings.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext_lazy
@@ -49,9 +49,6 @@ class Part:
     @property
     def title(self) -> str:
         return str(PARTS[self.name])
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

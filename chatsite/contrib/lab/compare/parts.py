@@ -20,15 +20,12 @@ def draw_compare_item(conversation: Conversation, message: ShownMessage) -> str:
     """Return a link for the menu of a reply, if its request is known."""
     if message.role != "assistant" or not message.has_request:
         return ""
-    return _draw_link(
-        conversation, message.seq, "item", _("Compare with the reply before")
-    )
+    return _draw_link(conversation, message.seq, "item")
 
 
 def draw_beside_sent(conversation: Conversation, seq: int) -> str:
     """Return a link for the right pane when it shows the request of a reply."""
-    link = _draw_link(conversation, seq, "", _("Compare with the reply before"))
-    return format_html(" · {}", link)
+    return format_html(" · {}", _draw_link(conversation, seq))
 
 
 def draw_in_conversation_menu(conversation: Conversation) -> str:
@@ -37,11 +34,11 @@ def draw_in_conversation_menu(conversation: Conversation) -> str:
     return format_html('<a href="{}">{}</a>', url, _("Costs of the turns"))
 
 
-def _draw_link(conversation: Conversation, reply: int, style: str, text: str) -> str:
+def _draw_link(conversation: Conversation, reply: int, style: str = "") -> str:
     url = reverse("conversation-compare", args=[conversation.uuid])
-    return format_html(
-        '<a class="{}" href="{}?reply={}">{}</a>', style, url, reply, text
-    )
+    template = '<a class="{}" href="{}?reply={}">{}</a>'
+    text = _("Compare with the reply before")
+    return format_html(template, style, url, reply, text)
 
 
 def draw_inspected_comparison(conversation: Conversation, seq: int) -> str:

@@ -1,8 +1,9 @@
 """Comparisons as plain values: for JSON, for the page, and as figures for staff."""
 
-from collections import Counter
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from html import unescape
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -30,6 +31,12 @@ SHOWN_CHARS, AROUND_CHARS = 1_200, 240
 DIFF_CHARS = 24_000
 # Maximum of differing blocks on a page.
 MOST_SHOWN = 200
+# Quotations as compose.py writes them: their texts are escaped. Readers get their marks
+# in words, and no tags.
+QUOTED = ("summaries", "pinned", "facts", "rules", "recalled")
+QUOTATION = re.compile(r"<(?:summary|message|file|rule|fact) ([^<>]*)>([^<]*)</\w+>")
+FENCE = re.compile(r"\n?</?(?:history|pinned|facts|rules|recalled)>")
+MARK = re.compile(r'\b(version|messages|n|name|date)="([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +54,6 @@ class Figures:
         """True if equal requests were sent, even if their texts were deleted since."""
         a, b = self.compared.a, self.compared.b
         return a is not None and a.call.sha256 == b.call.sha256
-
-    @property
-    def counts(self) -> dict[str, int]:
-        # A template would read `items` from a Counter itself.
-        return dict(Counter(pair.change for pair in self.pairs))
 
 
 def present_figures(compared: RequestComparison) -> Figures:
@@ -72,7 +74,7 @@ def comparison_to_json(figures: Figures) -> dict[str, Any]:
         "same": figures.same,
         "first_difference": place and asdict(place),
         "causes": [cause.code for cause in figures.causes],
-        "parts": [part.to_json() for part in costs.parts],
+        "parts": [asdict(part) for part in costs.parts],
         "uncounted": costs.uncounted,
         "messages": [asdict(pair) for pair in figures.pairs],
     }
@@ -97,6 +99,7 @@ class ShownBlock:
     left_out: int = 0
     # True if the provider's cache ends in this block or before it.
     ends_cache: bool = False
+    is_summary: bool = False
     # The versions of the summaries that now cover messages of the first request.
     versions: list[int] = field(default_factory=list)
 
@@ -143,14 +146,32 @@ def _show_blocks(figures: Figures) -> Iterator[ShownBlock]:
             kind, is_end = change, ends or (bool(alike) and is_end)
             alike.append(block)
             continue
-        old = before[pair.a].text if pair.a is not None else ""
-        new = now[pair.b].text if pair.b is not None else ""
+        old = _read_words(before[pair.a]) if pair.a is not None else ""
+        new = _read_words(now[pair.b]) if pair.b is not None else ""
         pieces, left_out, used = _show_texts(pair.change, old, new, room)
         room -= used
         title = name_block(block)
-        yield ShownBlock(pair.change, title, pieces, 1, left_out, ends)
+        is_summary = block.kind == "summaries"
+        yield ShownBlock(pair.change, title, pieces, 1, left_out, ends, is_summary)
     if alike:
         yield _show_alike(kind, alike, compared.b, is_end)
+
+
+def _read_words(block: Block) -> str:
+    """Return the text of a block for people, without tags around quotations."""
+    if block.kind not in QUOTED:
+        return block.text
+    return QUOTATION.sub(_name_quotation, FENCE.sub("", block.text))
+
+
+def _name_quotation(found: re.Match[str]) -> str:
+    """Return the text of a quotation below its marks, as in "v4 · #1–#8"."""
+    marks = {name: unescape(value) for name, value in MARK.findall(found[1])}
+    seqs = marks.get("messages") or marks.get("n", "")
+    place = "–".join(f"#{seq}" for seq in seqs.split("-") if seq)
+    version = f"v{marks['version']}" if "version" in marks else ""
+    named = filter(None, (version, place, marks.get("name"), marks.get("date")))
+    return f"\n{' · '.join(named)}\n\n{unescape(found[2])}\n"
 
 
 def _list_covering(block: Block, request: SentRequest) -> list[int]:
@@ -165,7 +186,7 @@ def _show_alike(
     """Return several blocks in a row as one."""
     title = " – ".join(dict.fromkeys(map(name_block, (blocks[0], blocks[-1]))))
     found = sorted({n for each in blocks for n in _list_covering(each, request)})
-    return ShownBlock(change, title, [], len(blocks), 0, is_end, found)
+    return ShownBlock(change, title, [], len(blocks), 0, is_end, versions=found)
 
 
 def name_block(block: Block) -> str:

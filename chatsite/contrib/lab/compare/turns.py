@@ -47,10 +47,6 @@ class UnusedTools:
     tokens: int
     turns: int
 
-    @property
-    def labels(self) -> list[str]:
-        return [registry.label_of(name) for name in self.names]
-
 
 @dataclass(frozen=True, slots=True)
 class CostHistory:
@@ -136,10 +132,8 @@ def _add_costs(found: Sequence[Costs]) -> Costs:
     for name in PARTS:
         same = [part for each in found for part in each.parts if part.name == name]
         if same:
-            count = sum(part.tokens for part in same)
-            cached = sum(part.cached for part in same)
-            price = sum(part.price for part in same)
-            parts.append(Part(name, count, cached, price))
+            sizes = ((part.tokens, part.cached, part.price) for part in same)
+            parts.append(Part(name, *map(sum, zip(*sizes, strict=True))))
     known = [each.cached for each in found if each.cached is not None]
     return Costs(
         parts,
@@ -226,7 +220,7 @@ def history_to_json(history: CostHistory) -> dict[str, Any]:
                 "is_reported": turn.costs.is_reported,
                 "cached": turn.costs.cached,
                 "price": turn.costs.price,
-                "parts": [part.to_json() for part in turn.costs.parts],
+                "parts": [asdict(part) for part in turn.costs.parts],
                 "uncounted": turn.costs.uncounted,
             }
             for turn in history.turns

@@ -70,8 +70,7 @@ def show_comparison(request: HttpRequest, conversation: Conversation) -> HttpRes
         values |= {"error": str(error), "reply": request.GET.get("reply", "")}
         values |= {"other": request.GET.get("with", "")}
         return render(request, "compare/page.html", values, status=404)
-    values["shown"] = presenter.present_page(compared)
-    values["reply"] = compared.b.seq
+    values |= {"shown": presenter.present_page(compared), "reply": compared.b.seq}
     values["other"] = compared.a.seq if compared.a else ""
     return render(request, "compare/page.html", values)
 

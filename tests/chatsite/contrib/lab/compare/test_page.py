@@ -44,6 +44,19 @@ def test_page_shows_summarised_messages_as_one_block(client, chat):
     [block] = re.findall(r'block-summarised">\s*<h3>(.*?)</h3>', page, re.DOTALL)
     assert " ".join(strip_tags(block).split()) == "#1 – #2 · now in v1"
     assert "block-gone" not in page
+    assert "v1 · #1–#2" in page
+    assert "&lt;summary" not in page
+    assert "&lt;/history" not in page
+
+
+def test_pinned_messages_are_shown_without_their_tags(client, chat):
+    actions.pin_message(chat, 1)
+    talk_in_turns(chat, "Now <b>what</b>?")
+    page = read_page(client, chat, reply=8)
+    assert re.search(r"#1 · \d{4}-\d\d-\d\d", page)
+    assert "&lt;message" not in page
+    assert "&lt;pinned" not in page
+    assert "Now &lt;b&gt;what" in page
 
 
 def test_the_json_has_the_promised_form(client, chat):

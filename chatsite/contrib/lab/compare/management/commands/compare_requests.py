@@ -1,6 +1,7 @@
 """Command that compares two stored requests, in figures and codes without texts."""
 
 import json
+from collections import Counter
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -56,7 +57,8 @@ def _describe_comparison(figures: Figures) -> str:
             f"cache ends at message {place.message}, character {place.character}"
         )
     lines += [f"cause {each.code} {each.detail}".rstrip() for each in figures.causes]
-    lines += [f"{count} {change}" for change, count in figures.counts.items()]
+    counts = Counter(pair.change for pair in figures.pairs)
+    lines += [f"{count} {change}" for change, count in counts.items()]
     lines += [
         f"{each.name} {each.tokens} ({each.cached} cached)"
         for each in figures.costs.parts
