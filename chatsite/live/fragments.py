@@ -35,6 +35,14 @@ class LivePage:
     # Texts that apps write into this page at its request, by name.
     watched: dict[str, LiveReply] = field(default_factory=dict)
 
+    @staticmethod
+    def make_optional(html: str) -> str:
+        """Mark a part of a fragment that a page drops if it has no place for it.
+
+        Users can close what an app draws at their request (static/js/pieces.js).
+        """
+        return f"<!--optional-->{html}<!--end-->" if html else ""
+
     def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
         """Yield the parts of one fragment, the latest page of the transcript.
 

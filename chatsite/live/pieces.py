@@ -31,14 +31,6 @@ def cut_fragment(parts: Iterable[str]) -> Iterator[list[str]]:
     yield [f"<!--piece {number} last-->{held}" if number else held]
 
 
-def make_optional(html: str) -> str:
-    """Mark a part of a fragment that a page drops if it has no place for it.
-
-    Users can close what an app draws at their request.
-    """
-    return f"<!--optional-->{html}<!--end-->" if html else ""
-
-
 def draw_slice(drawn: Iterator[list[str]], seconds: float) -> tuple[list[str], bool]:
     """Draw for so many seconds; return the texts, and True if they are the last."""
     texts, until = [], monotonic() + seconds

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.utils.translation import gettext as _
 
 from chatsite.live.live_reply import LiveReply
-from chatsite.live.pieces import make_optional
 from chatsite.live.socket_client import CommandEffect
 from chatsite.pages import parts as page_parts
 from chatsite.plugins import AppCommand, AppEvent
@@ -66,7 +65,7 @@ class TrialEvent(AppEvent):
         if shown is None:
             return ""
         words = shown.take_frame(self) if self.is_words else None
-        return words and make_optional(words)
+        return words and page.make_optional(words)
 
     def draw_on(self, page: "LivePage", client: "SocketClient") -> Iterator[str]:
         """Yield the card of the trial as the database has it."""
@@ -79,13 +78,14 @@ class TrialEvent(AppEvent):
         else:
             page.watched[name] = self._open(trial)
         card = draw_card(client.read_conversation(), trial, is_fragment=True)
-        yield make_optional(card) + page_parts.render_status(self.describe_status())
+        status = page_parts.render_status(self.describe_status())
+        yield page.make_optional(card) + status
 
     def draw_answer(self, page: "LivePage") -> str:
         """Return the card with the words that the page has missed; others follow."""
         name = name_live(self.trial)
         page.watched[name] = live = LiveReply(name, self.attempt - 1)
-        return make_optional(live.take_frame(self) or "") if self.is_words else ""
+        return page.make_optional(live.take_frame(self) or "") if self.is_words else ""
 
     @staticmethod
     def _open(trial: Trial) -> LiveReply:
