@@ -196,7 +196,9 @@ def change_message(
         seen = versions.digest_view(conversation, versions.last_covered(before))
         wanted = _read_versions(request.POST.get("versions", ""))
         made = _read_made(request)
-        if made is not None and _is_edited_since(conversation, seq, [*wanted, *made]):
+        by_hand = versions.by_hand(conversation, seq, seq) if made is not None else ()
+        # A user has written another summary of the message meanwhile.
+        if {row.version for row in by_hand}.difference(wanted, made or ()):
             edited = actions.EditChoice.ASK
         do(conversation, seq, edited=edited)
         is_undone = False
@@ -217,14 +219,6 @@ def change_message(
     reply = _shown_reply(conversation, seq) if name == "leave-out" else None
     also = reply and address_of(conversation, "message", seq=reply, name=name)
     return Notice(text, undo, values, also=also or "", edited=edited)
-
-
-def _is_edited_since(
-    conversation: Conversation, seq: int, known: Iterable[int]
-) -> bool:
-    """Return if a user has written a summary of the message that is not `known`."""
-    by_hand = versions.by_hand(conversation, seq, seq)
-    return not {row.version for row in by_hand} <= {*known}
 
 
 def _read_edited(request: HttpRequest) -> actions.EditChoice:

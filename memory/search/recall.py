@@ -231,7 +231,10 @@ class _Entries:
         coded = self._code(wanted)
         most = archive.MAX_FOUND
         if connection.vendor == "postgresql":
-            found = self._look_up_again(coded, before)
+            state = before, self.conversation.memory_version
+            found = {
+                each: KEPT[each, *state] for each in coded if (each, *state) in KEPT
+            }
             missing = [keys for keys in coded if keys not in found]
             stretches = plan_stretches(self.conversation.pk, before)
             values = [missing, *stretches, before, most, most]
@@ -244,12 +247,6 @@ class _Entries:
             ]
             found = read_lists(coded, " UNION ALL ".join([SQLITE] * len(coded)), values)
         return {terms: found[keys] for terms, keys in zip(wanted, coded, strict=True)}
-
-    def _look_up_again(
-        self, coded: Iterable[str], before: int
-    ) -> dict[str, archive.Found]:
-        state = before, self.conversation.memory_version
-        return {keys: KEPT[keys, *state] for keys in coded if (keys, *state) in KEPT}
 
     def _keep_long(
         self, found: dict[str, archive.Found], before: int

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -148,15 +148,12 @@ def check_tokens(key: ApiKey, uncounted: int = 0) -> None:
         return
     text = _("This key has used up its %(budget)s tokens for today.")
     detail = text % {"budget": f"{key.tokens_per_day:,}"}
-    raise CommandError("quota", detail, retry_after=_seconds_to(today + DAY))
+    midnight = timezone.make_aware(datetime.combine(today + DAY, time()))
+    seconds = round((midnight - timezone.now()).total_seconds()) + 1
+    raise CommandError("quota", detail, retry_after=seconds)
 
 
 DAY = timedelta(days=1)
-
-
-def _seconds_to(day: date) -> int:
-    midnight = timezone.make_aware(datetime.combine(day, time()))
-    return round((midnight - timezone.now()).total_seconds()) + 1
 
 
 def charge_api_key(pk: int, tokens: int) -> None:

@@ -3,11 +3,13 @@
 A request has no thread of its own: only database work runs in one, in turn.
 """
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 from typing import Any, TypeVar
 
 from channels.db import database_sync_to_async
@@ -37,12 +39,20 @@ from .relay.reply_relay import ReplyRelay, SendLess
 from .store.held_state import refuse_held
 from .store.owner_history import OwnerHistory, find_previous
 from .store.parsed_request import OutgoingRequest, ParsedRequest, read_client_request
-from .store.request_store import RequestWriter, StoredRequest, store_request
+from .store.request_store import (
+    HeldElsewhereError,
+    RequestWriter,
+    StoredRequest,
+    read_lease,
+    store_request,
+)
 
 T = TypeVar("T")
 # Requests of all users in this process, and of one user. They include token counts,
 # which take no slot of replies.
 MAX_RUNNING, MAX_USER_RUNNING = 200, 64
+# How often a turn of another process is looked at.
+POLL_SECONDS = 0.2
 _running: Counter[int] = Counter()
 # Copies long conversations, one user after the other, while the database thread does
 # other work.
@@ -246,8 +256,28 @@ class RequestHandler:
     ) -> tuple[StoredRequest, SendLess]:
         """Store the request; return it with the step that shortens it.
 
+        A turn that a killed process left is continued, as soon as its lease has ended.
         Raise ApiError, also for a limit of the site.
         """
+        try:
+            return await self._store_in_mode(request, mode)
+        except HeldElsewhereError as held:
+            waiting = self._wait_for_holder(*held.args)
+        await self.client.run_unless_gone(waiting)
+        return await self._store_in_mode(replace(request, waits=False), mode)
+
+    async def _wait_for_holder(self, conversation_id: int) -> None:
+        """Wait until the turn has ended, or its lease is renewed: its process lives."""
+        patience = settings.TURN_LEASE_SECONDS + 2 * settings.TURN_SWEEP_SECONDS
+        first, began = await self.run_step(read_lease, conversation_id), monotonic()
+        while first and monotonic() < began + patience:
+            await asyncio.sleep(POLL_SECONDS)
+            if await self.run_step(read_lease, conversation_id) != first:
+                return
+
+    async def _store_in_mode(
+        self, request: ParsedRequest, mode: str
+    ) -> tuple[StoredRequest, SendLess]:
         if mode == ApiKey.Mode.BOUND:
             from .bounding.bounds import store_bounded
 

@@ -76,17 +76,12 @@ def show_page(request: HttpRequest, share: Share) -> HttpResponse:
     if share.with_view:
         values["seen"] = _read_seen(request, share)
         values["opens_replay"] = "replay" in request.GET and values["seen"].is_whole
-        values["card"] = _address_of_card(request, share, values["seen"])
+        card = reverse("shared-card", args=[share.token])
+        address = f"{card}?reply={values['seen'].reply or ''}"
+        values["card"] = request.build_absolute_uri(address)
     if request.method == "GET":
         services.count_opening(share)
     return _render_for_anyone(request, "sharing/page.html", **values)
-
-
-def _address_of_card(
-    request: HttpRequest, share: Share, seen: presenter.SharedContext
-) -> str:
-    address = reverse("shared-card", args=[share.token])
-    return request.build_absolute_uri(f"{address}?reply={seen.reply or ''}")
 
 
 @shared_view

@@ -60,7 +60,8 @@ def find_news(user_id: int) -> list[News]:
 
     Turns come first, then reminders, the oldest first.
     """
-    turns = map(_read_news, _unread_turns(user=user_id))
+    rows = _unread_turns(user=user_id)
+    turns = [_make_news(each.conversation, each.turn, each.turn.state) for each in rows]
     return [*turns, *reminders.find_unread(user_id)]
 
 
@@ -77,10 +78,6 @@ def _unread_turns(user: Any) -> QuerySet[UnreadTurn]:
         *("conversation__temporary_until", "turn__reply__seq"),
         "turn__user_message__seq",
     )
-
-
-def _read_news(row: UnreadTurn) -> News:
-    return _make_news(row.conversation, row.turn, row.turn.state)
 
 
 def _make_news(conversation: Conversation, turn: Turn, state: str) -> News:

@@ -126,7 +126,9 @@ def choose_excerpts(
         for hit in hits
     )
     later = [*later]
-    changes = _find_changes(shown, later, wanted)
+    if statements := [*_read_statements(shown)]:
+        statements += _read_statements(later)
+    changes = values.find_changes(statements, wanted)
     newest = {old: change.newest for old, change in changes.items()}
     days = {int(each.id or 0): day_of(each) for each in (*messages.values(), *later)}
     until = {old: days.get(each.following, "") for old, each in changes.items()}
@@ -206,15 +208,6 @@ def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:
     content = MARK * (start > 0) + text[start:end] + MARK * (end < len(text))
     marked = message.additional_kwargs | {"excerpt": True}
     return message.model_copy(update={"content": content, "additional_kwargs": marked})
-
-
-def _find_changes(
-    found: Iterable[BaseMessage], later: Iterable[BaseMessage], wanted: frozenset[str]
-) -> dict[int, values.ValueChange]:
-    statements = [*_read_statements(found)]
-    if not statements:
-        return {}
-    return values.find_changes([*statements, *_read_statements(later)], wanted)
 
 
 def _read_statements(

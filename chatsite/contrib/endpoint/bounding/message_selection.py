@@ -223,10 +223,7 @@ class MessageSelector:
             return ceil(tokens * self.conversation.token_ratio) <= self.most
 
         point = next(filter(fits, points), points[-1])
-        return self._from(kept, flat[point][0])
-
-    def _from(self, kept: list[KeptMessage], start: int) -> list[KeptMessage]:
-        rest = self._keep([each.index for each in kept[start:]])
+        rest = self._keep([each.index for each in kept[flat[point][0] :]])
         return self._with_question(rest)
 
     @staticmethod

@@ -13,7 +13,7 @@ from .evidence import LONG, is_question
 from .fits import Fit, find_fits
 from .hints import Hints
 from .history import GENESIS, History, Message
-from .known import Known, PathMessage, Place
+from .known import Known, Place
 from .search import Reach, find_reach
 from .similarity import compare_texts, share_little
 
@@ -180,7 +180,8 @@ class Deciding:
         place = reach.places[0]
         first = max(0, place.position + 1 - LOOKED_BACK)
         path = self.known.read_path(place.conversation, first)
-        served = _sizes_of_replies(path[: place.position + 1 - first])
+        path_before = path[: place.position + 1 - first]
+        served = {each.digest: each.size for each in path_before if each.is_served}
         # A client's own reply to its summary was not served and proves nothing.
         own = {each.digest for each in path} - served.keys()
         replies = filter(_is_reply, self.messages[: reach.length])
@@ -323,10 +324,6 @@ def _is_wrapped(texts: tuple[str, str]) -> bool:
 def _is_compaction(message: Message) -> bool:
     """Return whether this is a provider's own summary of all earlier messages."""
     return any('"type":"compaction"' in part.get("other", "") for part in message.parts)
-
-
-def _sizes_of_replies(path: Iterable[PathMessage]) -> dict[bytes, int]:
-    return {each.digest: each.size for each in path if each.is_served}
 
 
 def _is_reply(message: Message) -> bool:

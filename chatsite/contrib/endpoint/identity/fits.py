@@ -136,7 +136,7 @@ def find_fits(
 ) -> list[Fit]:
     """Return the proved fits, except those with only a part of another one's proof."""
     found: list[Fit] = []
-    hits = _find_hits(messages, known)
+    hits = known.find_messages([each.digest for each in messages[-LOOKED_FOR:]])
     # New messages can be known, too, if another conversation has them.
     reach = reach._replace(length=min(reach.length, len(leave_out_input(messages))))
     nearest = list_candidates(messages, reach, client, hits)
@@ -355,11 +355,6 @@ def list_newest(
 def _begin_candidate(messages: Sequence[Message], place: Place) -> Candidate:
     first_position = max(0, place.position - len(messages) - MOST_PLACES)
     return Candidate(place, max(0, len(messages) - COMPARED), first_position, 0)
-
-
-def _find_hits(messages: Sequence[Message], known: Known) -> Hits:
-    """Return the places of the last messages."""
-    return known.find_messages([each.digest for each in messages[-LOOKED_FOR:]])
 
 
 def _rank_hits(

@@ -3,7 +3,6 @@
 Why it is in its conversation, and what its client changed, dropped or added.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -95,21 +94,12 @@ def list_requests(conversation: Conversation, before: int | None) -> list[Reques
         rows = rows.filter(pk__lt=before)
     columns = ("pk", "call__message__seq", "call__created_at", "call__model")
     values = rows.order_by("-pk").values_list(*columns, "key__name", "lineage", "why")
-    return [_make_request_row(*each) for each in values[: MAX_REQUESTS + 1]]
-
-
-def _make_request_row(
-    pk: int,
-    seq: int | None,
-    at: datetime,
-    model: str,
-    key: str | None,
-    lineage: str,
-    why: Sequence[str],
-) -> RequestRow:
-    reasons = tuple(str(WHY.get(code, code)) for code in why)
-    words = str(LINEAGES.get(lineage, lineage))
-    return RequestRow(pk, seq, at, model, key or "", words, reasons)
+    found = []
+    for *own, key, lineage, why in values[: MAX_REQUESTS + 1]:
+        reasons = tuple(str(WHY.get(code, code)) for code in why)
+        words = str(LINEAGES.get(lineage, lineage))
+        found.append(RequestRow(*own, key or "", words, reasons))
+    return found
 
 
 def find_request(conversation: Conversation, seq: int) -> RequestRow | None:

@@ -58,17 +58,11 @@ def read_notes(
         notes[seq].more_agents = len(agents[MAX_NAMED:])
     for seq in _list_forgotten(conversation, first, end):
         notes[seq].is_forgotten = True
-    for seq in _list_summarised(conversation, first, end):
-        notes[seq].is_summarised = True
-    return notes
-
-
-def _list_summarised(
-    conversation: Conversation, first: int, end: int | None
-) -> list[int]:
     rows = conversation.provider_summaries.filter(last_seq__gte=first)
     rows = rows.filter(last_seq__lt=end) if end else rows
-    return [*rows.values_list("last_seq", flat=True)]
+    for seq in rows.values_list("last_seq", flat=True):
+        notes[seq].is_summarised = True
+    return notes
 
 
 def _list_changes(

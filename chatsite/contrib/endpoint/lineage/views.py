@@ -37,7 +37,8 @@ def show_why(request: HttpRequest, conversation: Conversation) -> HttpResponse:
 def _draw_page(
     request: HttpRequest, conversation: Conversation, error: str = ""
 ) -> HttpResponse:
-    own = _find_of_client(conversation)
+    rows = ClientConversation.objects.select_related("conversation")
+    own = get_object_or_404(rows, pk=conversation.pk)
     # Imported late: it loads everything that reads clients' requests.
     from chatsite.contrib.endpoint.provider_reports import summaries
 
@@ -64,11 +65,6 @@ def _draw_page(
         "error": error,
     }
     return render(request, "endpoint/why.html", values, status=422 if error else 200)
-
-
-def _find_of_client(conversation: Conversation) -> ClientConversation:
-    rows = ClientConversation.objects.select_related("conversation")
-    return get_object_or_404(rows, pk=conversation.pk)
 
 
 @conversation_view("POST")

@@ -41,6 +41,8 @@ class ParsedRequest:
     within: int | None = None
     # The size of the items named by id, which the provider counts too.
     named_bytes: int = 0
+    # Where another process answers in its conversation, it waits for a sign of life.
+    waits: bool = True
 
     @property
     def previous(self) -> str:

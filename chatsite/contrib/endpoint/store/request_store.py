@@ -11,12 +11,13 @@ import re
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from time import monotonic
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 from langchain_core.messages import BaseMessage
@@ -53,6 +54,16 @@ TITLE_CHARS = 400
 CLIENT_NOTE = re.compile(r"\s*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
 # The columns of ClientConversation that a request changes.
 STANDING_COLUMNS = ("key_id", "client", "length", "open_position", "is_single")
+# The first part of the owner tokens of this process's requests. It is not that of its
+# other turns: when it ends, these are not handed on.
+HERE = uuid.uuid4().hex[:12]
+
+
+class HeldElsewhereError(Exception):
+    """Raised with the id of a conversation in which another process answers.
+
+    That process may be dead.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +230,12 @@ class RequestWriter:
         if decision.conversation is None:
             self._make_conversation(decision.linked)
             return decision
-        (of_client,) = _find_standing(pk=int(decision.conversation))
-        found, is_busy = of_client.conversation, of_client.is_busy
+        of_client = self._find_standing(decision)
+        found = of_client.conversation
         # Messages after that reply stay.
         is_inside = of_client.length > decision.parent_position + 1
         is_again = decision.kind == "retry" and is_inside
-        if decision.kind == "branch" or is_busy or is_again:
+        if decision.kind == "branch" or of_client.holder is not None or is_again:
             if decision.parent_position > MAX_COPIED:
                 self.parent = found
             else:
@@ -240,6 +251,13 @@ class RequestWriter:
         if decision.kind == "retry":
             self._supersede_reply(decision.parent_position)
         return decision
+
+    def _find_standing(self, decision: Decision) -> ClientConversation:
+        (of_client,) = _find_standing(pk=int(decision.conversation))
+        is_elsewhere = of_client.holder and not of_client.holder.startswith(HERE)
+        if is_elsewhere and self.request.waits and decision.kind != "branch":
+            raise HeldElsewhereError(of_client.pk)
+        return of_client
 
     def _make_conversation(self, linked: str | None) -> None:
         limits.admit_conversation(self.key.owner_id)
@@ -486,26 +504,17 @@ class RequestWriter:
         self, call: ModelCall, reply_seq: int
     ) -> tuple[Turn, lifecycle.TurnClaim]:
         turn, started = self.turns.find_turn(), monotonic()
-        # Not the owner token of this process: when it ends, the turn is not handed on.
-        owner = uuid.uuid4().hex
+        owner = f"{HERE}{uuid.uuid4().hex[len(HERE) :]}"
         attempt = max(turn.attempt + 1, ONLY_ATTEMPT)
-        _begin_turn(
-            pk=turn.pk,
-            attempt=attempt,
-            owner=owner,
-            reply_seq=reply_seq,
-            call_id=call.pk,
-            model=call.model,
-        )
+        begun = {"owner": owner, "attempt": attempt}
+        begun |= {"call_id": call.pk, "model": call.model}
+        _begin_turn(pk=turn.pk, reply_seq=reply_seq, text_attempt=attempt, **begun)
         claim = lifecycle.TurnClaim(
             turn.pk,
-            owner,
-            self.conversation.pk,
-            attempt,
-            call_id=call.pk,
+            conversation_id=self.conversation.pk,
             tokens=call.tokens_estimated,
-            model=call.model,
             renewed_at=started,
+            **begun,
         )
         return turn, claim
 
@@ -541,10 +550,16 @@ def _lock_owner(pk: Any) -> QuerySet[Any, Any]:
 
 @prepared_rows()
 def _find_standing(pk: Any) -> QuerySet[ClientConversation]:
-    """Return the ClientConversation, and whether it is being answered."""
-    is_busy = Exists(lifecycle.unfinished(OuterRef("pk")).order_by())
-    rows = ClientConversation.objects.filter(pk=pk).annotate(is_busy=is_busy)
+    """Return the ClientConversation, and who answers in it; None if it is idle."""
+    holder = Subquery(lifecycle.unfinished(OuterRef("pk")).values("owner")[:1])
+    rows = ClientConversation.objects.filter(pk=pk).annotate(holder=holder)
     return rows.select_related("conversation")
+
+
+def read_lease(conversation_id: int) -> tuple[str, datetime | None] | None:
+    """Return the owner and the end of the lease of its turn; None if it is idle."""
+    turns = lifecycle.unfinished(conversation_id)
+    return turns.values_list("owner", "lease_until").first()
 
 
 @prepared_update()
@@ -561,24 +576,17 @@ def _find_message(conversation_id: Any, position: Any) -> QuerySet[ClientMessage
 
 
 @prepared_update()
-def _begin_turn(
-    pk: Any, attempt: Any, owner: Any, reply_seq: Any, call_id: Any, model: Any
-) -> Update:
+def _begin_turn(pk: Any, **values: Any) -> Update:
     return Turn.objects.filter(pk=pk), {
         "state": Turn.State.RUNNING,
-        "attempt": attempt,
-        "owner": owner,
         "lease_until": TURN_LEASE.new_expiry(),
         "cancel_requested_at": None,
         "started_at": Now(),
         "finished_at": None,
         "reply": None,
-        "reply_seq": reply_seq,
         "text": "",
-        "text_attempt": attempt,
-        "call": call_id,
-        "model": model,
         "error": "",
+        **values,
     }
 
 
