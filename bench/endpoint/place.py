@@ -10,7 +10,7 @@ from tests.databases import copy_sqlite
 from tests.servers import Site
 
 # Seconds that a start may take on a busy machine.
-START = 300
+START = 1800
 NO_LIMITS = {
     "MESSAGES_PER_MINUTE": "1000000",
     "CONVERSATIONS_PER_MINUTE": "1000000",

@@ -3,8 +3,8 @@
 Threads that the provider holds end at random moments, between and within streamed
 turns: they expire, the provider is killed (SIGKILL), or the site is. Anthropic's SDK,
 unchanged, sends the turn again. It has to go on in the same conversation, with the
-words of no other one, or in a branch with all of its history: the lease of a killed
-process must end before its turn can be continued.
+words of no other one. "moved" counts turns that went on in a branch with all of their
+history instead: nothing is lost, but the conversation is in two places.
 """
 
 import argparse
@@ -28,8 +28,8 @@ from .place import START, Place, make_place
 # Threads expire after so many seconds; a turn takes about TURN of them.
 EXPIRY, TURN, PACE = 2.0, 1.0, 0.08
 KINDS = ("expiry", "provider", "provider", "site")
-# A client asks again so often, so many seconds apart.
-TRIES, PAUSE = 120, 0.5
+# A client asks again after so many seconds, as long as a start may take.
+PAUSE = 0.5
 ASKED = {"model": "claude-sonnet-5-5", "max_tokens": 50}
 
 
@@ -77,7 +77,8 @@ class Talk:
         time.sleep(pause)
         self.turns += 1
         text = f"{self.name}: turn {self.turns}?"
-        for _ in range(TRIES):
+        end = time.monotonic() + START
+        while time.monotonic() < end:
             said = [each["content"] for each in self.thread.messages]
             # A turn that has begun to be answered is sent again without its words.
             given = [] if text in said else [{"role": "user", "content": text}]
