@@ -116,11 +116,14 @@ def name_kind(value: Mapping[str, Any]) -> str:
 
 
 def read_mixed_parts(
-    content: Any, read_part: Callable[[Mapping[str, Any]], Part]
+    content: Any,
+    read_part: Callable[[Mapping[str, Any]], Part | None],
+    name: str = "Each part of `content`",
 ) -> list[Part]:
     """Return the parts of a text, or of a list of texts and objects.
 
-    `read_part` reads the objects of one API.
+    `read_part` reads the objects of one API; None: it is no part. `name`: of these
+    objects, for errors.
     """
     if content is None:
         return []
@@ -128,10 +131,9 @@ def read_mixed_parts(
         return [text_part(content)]
     if not isinstance(content, list):
         return [other_part(content)]
-    return [
-        text_part(each)
-        if isinstance(each, str)
-        else read_part(take_object(each, "Each part of `content`"))
+    read = (
+        text_part(each) if isinstance(each, str) else read_part(take_object(each, name))
         for each in content
         if each is not None
-    ]
+    )
+    return [part for part in read if part is not None]

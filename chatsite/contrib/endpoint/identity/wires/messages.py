@@ -1,6 +1,7 @@
 """Read the messages of `POST /v1/messages`, Anthropic's API."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ..canonical import (
@@ -12,7 +13,15 @@ from ..canonical import (
     result_part,
     text_part,
 )
-from .entry import Entry, EntryReader, name_kind, name_role, take_list, take_object
+from .entry import (
+    Entry,
+    EntryReader,
+    name_kind,
+    name_role,
+    read_mixed_parts,
+    take_list,
+    take_object,
+)
 
 REASONING = frozenset({"thinking", "redacted_thinking"})
 MEDIA = frozenset({"image", "document"})
@@ -65,20 +74,11 @@ def _sort_results(parts: list[Part]) -> list[Part]:
 
 
 def _read_blocks(content: Any, calls: dict[str, int]) -> list[Part]:
-    if content is None:
-        return []
-    if isinstance(content, str):
-        return [text_part(content)]
-    if not isinstance(content, list):
-        return [other_part(content)]
-    read = (_read_block(block, calls) for block in content if block is not None)
-    return [part for part in read if part is not None]
+    read = partial(_read_block, calls)
+    return read_mixed_parts(content, read, "Each block of `content`")
 
 
-def _read_block(block: Any, calls: dict[str, int]) -> Part | None:
-    if isinstance(block, str):
-        return text_part(block)
-    block = take_object(block, "Each block of `content`")
+def _read_block(calls: dict[str, int], block: Mapping[str, Any]) -> Part | None:
     kind = name_kind(block)
     if kind in REASONING:
         return None
