@@ -38,7 +38,7 @@ class EndpointConfig(AppConfig):
         slots.register("message.more", lineage.draw_why_item)
         slots.register("message.below", notes.draw_note, rows=notes.ROWS)
         slots.register("sent", lineage.draw_beside_sent)
-        slots.register("section.held", parts.draw_held_section)
+        slots.register("section.held", "endpoint/_held.html")
         slots.register("conversation.origin", lineage.draw_origin)
         slots.register("conversation.export", parts.draw_continue_item)
         slots.register("run", demo.offer_demo_key)

@@ -1,4 +1,4 @@
-"""The endpoint's parts of pages: the list of keys, and what a provider holds."""
+"""The endpoint's parts of pages: the list of keys, and the link to other clients."""
 
 from django.http import HttpRequest
 from django.template.loader import render_to_string
@@ -6,7 +6,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from chatsite.pages.presenters.context_pane import ContextSection
 from memory.models import Conversation
 
 from . import keys
@@ -27,8 +26,3 @@ def draw_continue_item(conversation: Conversation) -> str:
     url = reverse("endpoint-continue", args=[conversation.uuid])
     text = _("Continue in Claude Code or Codex")
     return format_html('<a href="{}">{}</a>', url, text)
-
-
-def draw_held_section(conversation: Conversation, section: ContextSection) -> str:
-    """Return what the provider holds of a conversation, with its hash."""
-    return render_to_string("endpoint/_held.html", {"section": section})

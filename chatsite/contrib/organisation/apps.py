@@ -15,7 +15,7 @@ class OrganisationConfig(AppConfig):
         if settings.SECOND_FACTOR != "no":
             from .second_factor import codes
 
-            slots.register("login.ways", codes.draw_passkey_link)
+            slots.register("login.ways", "organisation/_passkey_link.html")
             slots.register("account.security", codes.draw_second_factor)
         if settings.SIGNIN_PROVIDERS:
             from . import account_rechecks, connections

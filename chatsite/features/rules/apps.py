@@ -17,7 +17,7 @@ class RulesConfig(AppConfig):
 
         rule_source.sources["rules"] = store.StatedRules()
         slots.register("message.below", parts.draw_stated_rules, rows=parts.ROWS)
-        slots.register("section.rules", parts.draw_section)
+        slots.register("section.rules", "rules/_section.html")
         slots.register("next", parts.draw_other_rules)
         slots.add_static_file("rules/rules.css", "conversation-page")
         slots.add_static_file("rules/rule-sheet.css", "model")

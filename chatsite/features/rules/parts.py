@@ -7,7 +7,6 @@ from chatsite.features.statements.parts import (
     group_by_message,
     make_message_part,
 )
-from chatsite.pages.presenters.context_pane import ContextSection
 from chatsite.pages.presenters.rules import SentRule
 from memory import context
 from memory.models import Conversation
@@ -45,33 +44,21 @@ draw_stated_rules = make_message_part("rules")
 ROWS = {"rules": list_stated_rules}
 
 
-def draw_section(conversation: Conversation, section: ContextSection) -> str:
-    """Return the rules of a request, with the actions on those of the next one."""
-    values = {"conversation": conversation, "section": section}
-    return render_to_string("rules/_section.html", values)
-
-
 def draw_other_rules(conversation: Conversation, built: context.RequestContext) -> str:
     """Return the rules that the next request does not have.
 
     It has no room for them, or later words of the user have replaced them.
     """
-    left_out = list_left_out_rules(conversation, built)
+    chosen = {rule.pk for rule in built.view.rules}
+    # Rules of the message that waits for its reply are sent with the next one.
+    standing = list_standing_rules(conversation, built.refs["newest"])
+    # Those for which it has no room.
+    left_out = [SentRule.from_rule(each) for each in standing if each.pk not in chosen]
     replaced, count = list_replaced_rules(conversation)
     if not (left_out or replaced):
         return ""
     values = {"conversation": conversation, "left_out": left_out, "replaced": replaced}
     return render_to_string("rules/_others.html", {**values, "replaced_count": count})
-
-
-def list_left_out_rules(
-    conversation: Conversation, built: context.RequestContext
-) -> list[SentRule]:
-    """Return the rules in force for which the next request has no room."""
-    chosen = {rule.pk for rule in built.view.rules}
-    # Rules of the message that waits for its reply are sent with the next one.
-    standing = list_standing_rules(conversation, built.refs["newest"])
-    return [SentRule.from_rule(rule) for rule in standing if rule.pk not in chosen]
 
 
 def list_replaced_rules(conversation: Conversation) -> tuple[list[SentRule], int]:

@@ -226,10 +226,6 @@ def draw_second_factor(request: HttpRequest) -> str:
     return render_to_string("organisation/_second_factor.html", values, request)
 
 
-def draw_passkey_link(request: HttpRequest) -> str:
-    return render_to_string("organisation/_passkey_link.html", {}, request)
-
-
 def is_required(user: Any) -> bool:
     return settings.SECOND_FACTOR == "staff" and user.is_staff
 
