@@ -168,6 +168,10 @@ class IdentityProviderFile(BaseModel):
     providers: list[AnyProvider] = Field(min_length=1)
 
 
+def refuse_file(path: str, why: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"SIGNIN_PROVIDERS, {path}: {why}.")
+
+
 def read_providers(path: str) -> dict[str, IdentityProvider]:
     """Return the providers by their ids.
 
@@ -178,9 +182,8 @@ def read_providers(path: str) -> dict[str, IdentityProvider]:
         read = IdentityProviderFile.model_validate_json(text)
         json.loads(text, object_pairs_hook=make_object)
     except RepeatedNameError as error:
-        raise ImproperlyConfigured(
-            f"SIGNIN_PROVIDERS, {path}: {str(error)!r} stands twice in one object; "
-            "leave one of the two out."
+        raise refuse_file(
+            path, f"{str(error)!r} stands twice in one object; leave one of the two out"
         ) from None
     except OSError as error:
         raise ImproperlyConfigured(
@@ -190,27 +193,21 @@ def read_providers(path: str) -> dict[str, IdentityProvider]:
         first = error.errors(include_input=False, include_url=False)[0]
         # The third part is the protocol, by which pydantic chose the model.
         place = ".".join(map(str, first["loc"][:2] + first["loc"][3:])) or "the file"
-        raise ImproperlyConfigured(
-            f"SIGNIN_PROVIDERS, {path}: {place}: {first['msg']}."
-        ) from None
+        raise refuse_file(path, f"{place}: {first['msg']}") from None
     found = {each.id: each for each in read.providers}
     if len(found) < len(read.providers):
-        raise ImproperlyConfigured(
-            f"SIGNIN_PROVIDERS, {path}: two providers have the same id."
-        )
+        raise refuse_file(path, "two providers have the same id")
     for each in find_saml(found):
         try:
             # Imported only for SAML: other sites run without its libraries.
             import_module(f"{FOLDER}.saml.metadata").check_provider(each)
         except ImportError as error:
-            raise ImproperlyConfigured(
-                f"SIGNIN_PROVIDERS, {path}: {each.id} speaks SAML, which needs "
-                f"requirements/saml.lock ({error})."
+            raise refuse_file(
+                path,
+                f"{each.id} speaks SAML, which needs requirements/saml.lock ({error})",
             ) from None
         except ValueError as error:
-            raise ImproperlyConfigured(
-                f"SIGNIN_PROVIDERS, {path}: {each.id}: {error}."
-            ) from None
+            raise refuse_file(path, f"{each.id}: {error}") from None
     return found
 
 

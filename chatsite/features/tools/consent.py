@@ -116,23 +116,16 @@ def answer(
 
 
 def _check(call: ToolCall, digest: str) -> None:
+    detail = _("This call is no longer waiting for an answer.")
     if call.answered_at:
-        raise CommandError(
-            "answered", _("This call is no longer waiting for an answer.")
-        )
+        raise CommandError("answered", detail)
     if call.state != State.WAITING:
-        raise CommandError(
-            "not_waiting", _("This call is no longer waiting for an answer.")
-        )
+        raise CommandError("not_waiting", detail)
     if call.expires_at <= call.now:
-        raise CommandError(
-            "expired", _("This call is no longer waiting for an answer.")
-        )
+        raise CommandError("expired", detail)
     if digest != call.digest or not _is_unchanged(call):
-        raise CommandError(
-            "changed",
-            _("This call has changed since you saw it. Look at it again."),
-        )
+        detail = _("This call has changed since you saw it. Look at it again.")
+        raise CommandError("changed", detail)
 
 
 def _check_reason(reason: object) -> str:
