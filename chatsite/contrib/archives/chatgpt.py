@@ -81,10 +81,8 @@ def _read_talk(messages: list[Any], rest: Remainder) -> Iterator[DraftMessage]:
     for number, message in enumerate(messages):
         author, content = message.get("author"), _content_of(message)
         author = author if isinstance(author, dict) else {}
-        role, kind = (
-            read_string(author.get("role")),
-            read_string(content.get("content_type")),
-        )
+        role = read_string(author.get("role"))
+        kind = read_string(content.get("content_type"))
         if role not in ROLES or _is_hidden(message):
             rest.count_words(content, kind if kind not in ("", "text") else HIDDEN)
             continue

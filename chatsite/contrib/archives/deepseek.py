@@ -36,18 +36,14 @@ def _fragments_of(message: dict[str, Any]) -> list[Any]:
 def _read_fragments(
     message: dict[str, Any], number: int, rest: Remainder
 ) -> Iterator[DraftMessage]:
-    at, model = (
-        read_time(message.get("inserted_at")),
-        read_string(message.get("model"))[:60],
-    )
+    at = read_time(message.get("inserted_at"))
+    model = read_string(message.get("model"))[:60]
     fragments = _fragments_of(message)
     is_asked = any(each.get("type") == "REQUEST" for each in fragments)
     role = "user" if is_asked else "assistant"
     for place, each in enumerate(fragments):
-        said, kind = (
-            DraftMessage(role, tool_parts.read_words(each), at, model),
-            each.get("type"),
-        )
+        said = DraftMessage(role, tool_parts.read_words(each), at, model)
+        kind = each.get("type")
         if kind == "THINK":
             said = DraftMessage("assistant", "", at, model, reasoning=said.text)
         elif kind == "SEARCH":

@@ -46,9 +46,8 @@ def open_nodes(item: dict[str, Any], site: str) -> tuple[list[Any], list[Any]]:
         leaf = leaves[-1] if leaves else None
     path = find_branch(leaf, {name: node.get("parent") for name, node in nodes.items()})
     rest = nodes.keys() - {*path}
-    return _pick_messages(nodes[n] for n in path), _pick_messages(
-        nodes[n] for n in rest
-    )
+    shown, others = (nodes[n] for n in path), (nodes[n] for n in rest)
+    return _pick_messages(shown), _pick_messages(others)
 
 
 def _pick_messages(nodes: Iterable[dict[str, Any]]) -> list[Any]:

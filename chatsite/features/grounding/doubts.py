@@ -91,10 +91,8 @@ class Doubts:
             return False
         if COMPUTES.search(sentence):
             return False
-        number, step = (
-            float(value.key),
-            10.0 ** value.key.normalize().as_tuple().exponent,
-        )
+        number = float(value.key)
+        step = 10.0 ** value.key.normalize().as_tuple().exponent
         first = bisect_left(self.numbers, number - step / 2)
         return self.numbers[first] > number + step / 2
 

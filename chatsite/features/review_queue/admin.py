@@ -97,14 +97,11 @@ class QueueItemAdmin(ConversationPartAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[QueueItem]:
         # Kinds of an app that was taken out are not shown.
-        rows = (
-            super()
-            .get_queryset(request)
-            .filter(kind__in=plugins.sources[plugins.ReviewSource])
-        )
+        sources = plugins.sources[plugins.ReviewSource]
+        rows = super().get_queryset(request).filter(kind__in=sources)
         reasons = [
             When(kind=kind, then=Exists(source.find().filter(pk=OuterRef("source"))))
-            for kind, source in plugins.sources[plugins.ReviewSource].items()
+            for kind, source in sources.items()
         ]
         return rows.annotate(has_reason=Case(*reasons, default=Value(value=False)))
 

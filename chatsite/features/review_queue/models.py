@@ -11,10 +11,8 @@ from memory.models import Conversation
 
 
 def list_kinds() -> list[tuple[str, Any]]:
-    return [
-        (kind, source.name)
-        for kind, source in plugins.sources[plugins.ReviewSource].items()
-    ]
+    sources = plugins.sources[plugins.ReviewSource]
+    return [(kind, source.name) for kind, source in sources.items()]
 
 
 class QueueItem(models.Model):

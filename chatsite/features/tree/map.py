@@ -1,6 +1,5 @@
 """The map of a conversation's branches, as plain values for its template."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -48,10 +47,11 @@ def draw_map(conversation: Conversation) -> list[MapRow]:
     found = {row.pk: row for row in rows}
     nodes = [Node(row.pk, row.parent_id, row.seq) for row in found.values()]
     places = list_depths(nodes)
-    alive = [row for row in found.values() if _is_there(row)]
+    after = [*(depth for _pk, depth in places[1:]), 0]
+    is_only = len([row for row in found.values() if _is_there(row)]) < 2
     return [
-        _make_row(found[pk], depths, conversation, is_only=len(alive) < 2)
-        for (pk, _depth), depths in zip(places, _with_beside(places), strict=True)
+        _make_row(found[pk], depth, following, conversation, is_only=is_only)
+        for (pk, depth), following in zip(places, after, strict=True)
     ]
 
 
@@ -59,20 +59,10 @@ def _is_there(row: Branch) -> bool:
     return row.conversation is not None and row.conversation.deleted_at is None
 
 
-def _with_beside(places: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Return the depth of each, with that of the one before and after it."""
-    depths = [depth for _pk, depth in places]
-    return list(zip([-1, *depths], depths, [*depths[1:], 0], strict=False))
-
-
 def _make_row(
-    row: Branch,
-    depths: tuple[int, int, int],
-    shown: Conversation,
-    *,
-    is_only: bool,
+    row: Branch, depth: int, after: int, shown: Conversation, *, is_only: bool
 ) -> MapRow:
-    _before, depth, after = depths
+    """`after`: the depth of the row that follows."""
     is_there = _is_there(row)
     return MapRow(
         uuid=str(row.conversation.uuid) if is_there else "",

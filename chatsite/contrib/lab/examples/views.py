@@ -130,10 +130,8 @@ def download_examples(request: HttpRequest) -> HttpResponseBase:
 @private_page("POST")
 def post_answers(request: HttpRequest) -> HttpResponse:
     """Answer one `example`, or the newest ones of the list of a `label`."""
-    label, form = (
-        _read_label(request.POST.get("label", "")),
-        AnswerForm(request.user.pk, request.POST),
-    )
+    label = _read_label(request.POST.get("label", ""))
+    form = AnswerForm(request.user.pk, request.POST)
     rows = services.list_own_examples(request.user, label)
     address = reverse("examples")
     if key := request.POST.get("example", ""):

@@ -66,12 +66,7 @@ class SampleAdmin(ReadOnlyAdmin):
         ]
         return [*own, *super().get_urls()]
 
-    def add_view(
-        self,
-        request: HttpRequest,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Draw and estimate first; start if the form returns with the estimate."""
         if not self.has_add_permission(request):
             raise PermissionDenied
@@ -87,11 +82,7 @@ class SampleAdmin(ReadOnlyAdmin):
         return self._render(request, "experiments/new_sample.html", title, values)
 
     def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
     ) -> HttpResponse:
         sample = self._find(request, object_id)
         rights = rights_of(request.user)
