@@ -22,7 +22,7 @@ class SharingConfig(AppConfig):
         )
         slots.register("conversation.menu", parts.draw_menu_item)
         slots.register("conversation.readers", parts.draw_readers)
-        slots.register("message.menu", parts.draw_in_message_menu)
+        slots.register("message.menu", parts.draw_menu_item)
         slots.add_static_file("sharing/links.css", "dialog")
         slots.register("account.privacy", parts.draw_account_section)
         plugins.register_data(

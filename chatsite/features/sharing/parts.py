@@ -20,14 +20,19 @@ from . import services
 MOST_LINKS = 200
 
 
-def draw_menu_item(conversation: Conversation) -> str:
-    """Return the button in the menu of a conversation that opens the dialog."""
-    return _draw_button(conversation, "", _("Share…"))
+def draw_menu_item(
+    conversation: Conversation, message: ShownMessage | None = None
+) -> str:
+    """Return the button of a menu that opens the dialog.
 
-
-def draw_in_message_menu(conversation: Conversation, message: ShownMessage) -> str:
-    """Return the button for sharing the conversation up to this message."""
-    return _draw_button(conversation, f"?at={message.seq}", _("Share up to here…"))
+    In the menu of a message, it is for sharing the conversation up to this message.
+    """
+    if not _can_have_links(conversation):
+        return ""
+    url = reverse("share", args=[conversation.uuid])
+    if message is None:
+        return draw_dialog_button(url, _("Share…"))
+    return draw_dialog_button(f"{url}?at={message.seq}", _("Share up to here…"))
 
 
 def draw_readers(conversation: Conversation) -> str:
@@ -40,13 +45,6 @@ def draw_readers(conversation: Conversation) -> str:
 
 def _can_have_links(conversation: Conversation) -> bool:
     return settings.SHARE_LINKS and not conversation.is_temporary
-
-
-def _draw_button(conversation: Conversation, query: str, text: str) -> str:
-    if not _can_have_links(conversation):
-        return ""
-    url = reverse("share", args=[conversation.uuid])
-    return draw_dialog_button(f"{url}{query}", text)
 
 
 def draw_account_section(request: HttpRequest) -> str:

@@ -74,10 +74,6 @@ def find_anthropic(_model: str) -> tuple[str, dict[str, str]] | None:
     return url or "https://api.anthropic.com", {"x-api-key": key} if key else {}
 
 
-def name_anthropic(_model: str) -> str:
-    return "Anthropic" if not settings.ANTHROPIC_BASE_URL else ""
-
-
 def read_anthropic_instructions(body: Mapping[str, Any]) -> str:
     """Return the text of the system prompt."""
     return read_block_texts(body.get("system"))
@@ -251,10 +247,8 @@ class AnthropicReader(ReplyReader):
         self._usage |= {n: value for n, value in usage.items() if value is not None}
         self.report.read_anthropic(self._usage)
         if total := self.report.total:
-            self.tokens_input, self.tokens_output = (
-                total.read or None,
-                total.output or None,
-            )
+            self.tokens_input = total.read or None
+            self.tokens_output = total.output or None
             self.tokens_cached = total.cached or None
 
     def to_message(self) -> dict[str, Any]:
@@ -343,7 +337,7 @@ API = Api(
     reader=AnthropicReader,
     write_error=write_anthropic_error,
     find_upstream=find_anthropic,
-    name_upstream=name_anthropic,
+    name_upstream=lambda _: "" if settings.ANTHROPIC_BASE_URL else "Anthropic",
     read_instructions=read_anthropic_instructions,
     make_rows=make_anthropic_rows,
     to_demo_messages=ask_demo_as_anthropic,

@@ -28,10 +28,6 @@ def list_declared_tools(body: Body) -> list[Any]:
     return tools if isinstance(tools, list) else []
 
 
-def take_one(messages: list[dict[str, Any]], start: int, _end: int) -> dict[str, Any]:
-    return messages[start]
-
-
 def list_openai_models(models: list[dict[str, Any]]) -> dict[str, Any]:
     return {"object": "list", "data": models}
 
@@ -76,7 +72,7 @@ class Api:
     list_tools: Callable[[Body], list[Any]] = list_declared_tools
     # Returns a message by its place in that list, as `make_rows` takes it.
     take_message: Callable[[list[dict[str, Any]], int, int], Mapping[str, Any]] = (
-        take_one
+        lambda messages, start, _end: messages[start]
     )
     # The path before the id of a stored reply; "" = none can be fetched.
     id_path: str = ""

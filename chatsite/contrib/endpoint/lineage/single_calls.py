@@ -4,7 +4,6 @@ Clients send them for titles, tags and the like, besides what users read. They a
 folded into one line below the others.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
@@ -18,10 +17,6 @@ from memory.models import Conversation
 from ..models import ClientConversation
 
 SINGLE = ClientConversation.objects.filter(conversation=OuterRef("pk"), is_single=True)
-
-
-def unfold_others(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
-    return rows.exclude(Exists(SINGLE))
 
 
 def narrow_to_single(rows: QuerySet[Conversation], key: Any) -> QuerySet[Conversation]:
@@ -42,20 +37,14 @@ def describe_fold(choices: list[dict[str, Any]], chosen: int | None) -> dict[str
     }
 
 
-def find_no_marks(
-    rows: Sequence[Conversation], choices: list[dict[str, Any]], chosen: int | None
-) -> Mapping[int, Sequence[str]]:
-    """Return no marks, as the rows name the client already."""
-    return {}
-
-
 LIST_FILTER = ListFilter(
     name="single",
     narrow=narrow_to_single,
     find_choices=count_single,
     describe_choices=describe_fold,
-    find_marks=find_no_marks,
+    # No marks, as the rows name the client already.
+    find_marks=lambda _rows, _choices, _chosen: {},
     template="endpoint/_single_calls.html",
     nothing=_("There are no single calls."),
-    unfold=unfold_others,
+    unfold=lambda rows: rows.exclude(Exists(SINGLE)),
 )

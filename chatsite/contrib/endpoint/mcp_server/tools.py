@@ -5,6 +5,7 @@ Nothing here depends on the protocol.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -186,26 +187,16 @@ def answer_transcript(caller: ToolCaller, given: ReadMessages) -> Answer:
     return value, conversation
 
 
-def answer_sent_request(caller: ToolCaller, given: WhatTheModelSaw) -> Answer:
-    describe, first = sent_requests.describe_request, given.from_character
-    return _answer_of_reply(caller, given, describe, "from_character", first)
-
-
-def answer_left_out(caller: ToolCaller, given: WhatWasLeftOut) -> Answer:
-    describe, first = sent_requests.describe_left_out, given.from_message
-    return _answer_of_reply(caller, given, describe, "from_message", first)
-
-
-def _answer_of_reply(
-    caller: ToolCaller,
-    given: InReply,
+def answer_of_reply(
     describe: Callable[[ModelCall, int], tuple[dict[str, Any], int | None]],
     name: str,
-    first: int,
+    caller: ToolCaller,
+    given: InReply,
 ) -> Answer:
+    """Return the part of a description that begins at the argument of this name."""
     conversation = caller.find_own(given.conversation)
     call = sent_requests.find_call(conversation, given.reply)
-    found, following = describe(call, first)
+    found, following = describe(call, getattr(given, name))
     address = caller.make_address(conversation.uuid, given.reply)
     value = caller.describe_row(conversation) | {
         "reply": given.reply,
@@ -234,10 +225,13 @@ TOOLS: Mapping[str, McpTool] = {
             "what_the_model_saw",
             "What the model saw",
             WhatTheModelSaw,
-            answer_sent_request,
+            partial(answer_of_reply, sent_requests.describe_request, "from_character"),
         ),
         McpTool(
-            "what_was_left_out", "What was left out", WhatWasLeftOut, answer_left_out
+            "what_was_left_out",
+            "What was left out",
+            WhatWasLeftOut,
+            partial(answer_of_reply, sent_requests.describe_left_out, "from_message"),
         ),
     )
 }

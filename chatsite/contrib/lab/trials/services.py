@@ -60,14 +60,6 @@ def find_request(
     return call
 
 
-def check_changes(
-    conversation: Conversation, call: ModelCall, variation: Variation
-) -> Variation:
-    """Return the variation as it will be sent; raise ActionError or TextError."""
-    _check_messages(conversation, call.refs, variation)
-    return _check_offered(conversation, variation)
-
-
 def _check_offered(conversation: Conversation, variation: Variation) -> Variation:
     """Return the variation with its words as they are stored.
 
@@ -119,7 +111,8 @@ def start_trial(conversation: Conversation, seq: int, variation: Variation) -> T
         # between the look at the request and the row that can quote it.
         _lock_conversation(conversation)
         call = find_request(conversation, seq, now=variation.now)
-        variation = check_changes(conversation, call, variation)
+        _check_messages(conversation, call.refs, variation)
+        variation = _check_offered(conversation, variation)
         model = variation.model or call.model
         model_access.check_model(conversation.owner_id, model)
         trial = Trial.objects.create(
