@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from operator import attrgetter
 from time import monotonic
 from types import ModuleType
@@ -130,6 +130,21 @@ def spawn_task(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
     _tasks.add(task)
     task.add_done_callback(_forget_task)
     return task
+
+
+def one_at_a_time(
+    work: Callable[[], Awaitable[None]],
+) -> Callable[[], Coroutine[Any, Any, None]]:
+    """Wrap background work that this process does not begin again while it runs."""
+    lock = asyncio.Lock()
+
+    @wraps(work)
+    async def run_alone() -> None:
+        if not lock.locked():
+            async with lock:
+                await work()
+
+    return run_alone
 
 
 def _forget_task(task: asyncio.Task[None]) -> None:

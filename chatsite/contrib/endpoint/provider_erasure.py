@@ -28,8 +28,6 @@ FIRST_WAIT, GROWTH, MAX_TRIES = timedelta(minutes=1), 4, 8
 # A response that the provider does not have is deleted, too.
 DELETED = (200, 202, 204, 404, 410)
 
-_is_running = False
-
 
 def note_erased(instance: ClientRequest, **_: Any) -> None:
     """Have the provider delete the reply of a request that is being deleted."""
@@ -57,23 +55,16 @@ def take_due() -> list[ProviderErasure]:
     return taken
 
 
+@runner.one_at_a_time
 async def erase_due() -> None:
-    global _is_running
-    if _is_running:
-        return
-    _is_running = True
-    try:
-        while taken := await database_sync_to_async(take_due)():
-            for row in taken:
-                is_deleted = await _delete_response(row)
-                if is_deleted or row.tries + 1 >= MAX_TRIES:
-                    await database_sync_to_async(row.delete)()
-                if not is_deleted:
-                    logger.warning(
-                        "provider did not delete a response: try %s", row.tries + 1
-                    )
-    finally:
-        _is_running = False
+    while taken := await database_sync_to_async(take_due)():
+        for row in taken:
+            is_deleted = await _delete_response(row)
+            if is_deleted or row.tries + 1 >= MAX_TRIES:
+                await database_sync_to_async(row.delete)()
+            if not is_deleted:
+                tries = row.tries + 1
+                logger.warning("provider did not delete a response: try %s", tries)
 
 
 async def _delete_response(row: ProviderErasure) -> bool:

@@ -45,7 +45,6 @@ MOST_TAKEN = 20
 # The exceptions that a malformed answer raises.
 BAD_ANSWERS = (TokenError, KeyError, TypeError, ValueError)
 RECHECKS = Counter("windowpane_rechecks", "Accounts asked about.", ["outcome"])
-_running = False
 
 
 class UnknownError(Exception):
@@ -222,16 +221,10 @@ def _note_failure(provider: IdentityProvider, error: Exception) -> None:
     logger.warning("not rechecked: provider=%s reason=%s", provider.id, reason)
 
 
+@runner.one_at_a_time
 async def recheck_all() -> None:
-    global _running
-    if _running:
-        return
-    _running = True
-    try:
-        while taken := await database_sync_to_async(take_due)():
-            await recheck_people(taken)
-    finally:
-        _running = False
+    while taken := await database_sync_to_async(take_due)():
+        await recheck_people(taken)
 
 
 async def sweep_due_accounts() -> None:
