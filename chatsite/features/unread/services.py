@@ -6,7 +6,7 @@ from typing import Any
 from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils.text import capfirst
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from chatsite.features.tools.tool_loop import reminders
 from chatsite.features.tools.tool_loop.reminders import News
@@ -27,32 +27,27 @@ KINDS: Mapping[str, str] = {
 }
 
 
+# By the kind of news: its line with a title, and the mark in the list.
+WORDS = {
+    "reply": (_("New reply: %(title)s"), _("new reply")),
+    "question": (_("Waiting for you: %(title)s"), _("waiting for you")),
+    "failure": (_("Reply failed: %(title)s"), _("reply failed")),
+    reminders.KIND: ("", _("unread reminder")),
+}
+
+
 def describe_news(news: News) -> str:
     """Return the news in one line, without any text of the conversation."""
-    match news.kind:
-        case "reply":
-            titled = _("New reply: %(title)s")
-        case "question":
-            titled = _("Waiting for you: %(title)s")
-        case "failure":
-            titled = _("Reply failed: %(title)s")
-        case _:
-            return reminders.describe(news.text)
+    if news.kind == reminders.KIND:
+        return reminders.describe(news.text)
     if not news.text:
         return capfirst(name_news(news.kind))
-    return titled % {"title": news.text}
+    return WORDS[news.kind][0] % {"title": news.text}
 
 
 def name_news(kind: str) -> str:
     """Return the mark of a conversation with such news in the list."""
-    match kind:
-        case "reply":
-            return _("new reply")
-        case "question":
-            return _("waiting for you")
-        case "failure":
-            return _("reply failed")
-    return _("unread reminder")
+    return str(WORDS[kind][1])
 
 
 def find_news(user_id: int) -> list[News]:
