@@ -38,7 +38,8 @@ async def answer_api(scope: Scope, receive: Any, send: Any) -> None:
         check_address(api, scope, headers)
         key = await find_caller(scope, headers)
         if TOO_LARGE in scope:
-            raise refuse_body(find_most_bytes(scope["path"]))
+            is_mcp = scope["path"].startswith(MCP)
+            raise refuse_body(MAX_MCP_BYTES if is_mcp else MAX_BODY_BYTES)
         if TOO_BUSY in scope:
             detail = "Too many of your requests are large. Wait for one to end."
             raise ApiError(429, "too_many_requests", detail, retry_after=1)
@@ -83,11 +84,6 @@ def find_api(path: str, headers: Mapping[str, str]) -> Api:
     if is_listed or path.startswith(f"{ANTHROPIC_MESSAGES.upstream_path}/"):
         return ANTHROPIC_MESSAGES
     return next((api for api in APIS if api.find_method(path)), APIS[0])
-
-
-def find_most_bytes(path: str) -> int:
-    """Return the largest body that is read at this path."""
-    return MAX_MCP_BYTES if path.startswith(MCP) else MAX_BODY_BYTES
 
 
 def read_headers(pairs: Headers) -> Mapping[str, str]:

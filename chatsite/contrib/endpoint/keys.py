@@ -112,7 +112,9 @@ def find_api_key(key: str) -> ApiKey | None:
     One statement also refuses unknown and ended keys, and owners who may not log in.
     """
     for found in _find_valid(sha256=hash_key(key)):
-        _note_use(found)
+        last = found.last_used_at
+        if last is None or found.now - last >= USED_EVERY or last > found.now:
+            ApiKey.objects.filter(pk=found.pk).update(last_used_at=Now())
         return found
     return None
 
@@ -121,12 +123,6 @@ def find_api_key(key: str) -> ApiKey | None:
 def _find_valid(sha256: Any) -> QuerySet[ApiKey]:
     rows = only_valid(ApiKey.objects.filter(sha256=sha256)).annotate(now=Now())
     return rows.filter(owner__is_active=True).select_related("owner").order_by()
-
-
-def _note_use(key: Any) -> None:
-    last: datetime | None = key.last_used_at
-    if last is None or key.now - last >= USED_EVERY or last > key.now:
-        ApiKey.objects.filter(pk=key.pk).update(last_used_at=Now())
 
 
 def check_model(key: ApiKey, model: str) -> None:

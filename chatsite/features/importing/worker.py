@@ -60,12 +60,6 @@ running: list[_ImportRun] = []
 
 def keep_upload(user: AbstractBaseUser, upload: UploadedFile) -> Job:
     """Keep the file for its turn. Raises ImportFileError and JobBusyError."""
-    wanted = _store_upload(user, upload)
-    waiting.append(wanted)
-    return Job.objects.get(pk=wanted.claim.row_id)
-
-
-def _store_upload(user: AbstractBaseUser, upload: UploadedFile) -> _ImportRun:
     check_size(upload.size or 0)
     # Without a name: it is gone with the process.
     file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -77,7 +71,9 @@ def _store_upload(user: AbstractBaseUser, upload: UploadedFile) -> _ImportRun:
     except BaseException:
         file.close()
         raise
-    return _ImportRun(claim, file, get_language() or settings.LANGUAGE_CODE)
+    language = get_language() or settings.LANGUAGE_CODE
+    waiting.append(_ImportRun(claim, file, language))
+    return Job.objects.get(pk=claim.row_id)
 
 
 async def sweep_imports() -> None:

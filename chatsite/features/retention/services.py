@@ -94,9 +94,8 @@ def restore_deleted() -> int:
 
 def _delete_rows(rows: QuerySet) -> int:
     # A plain one: the queryset of rows that are history refuses it.
-    return (
-        QuerySet(rows.model).filter(pk__in=rows.values_list("pk"))._raw_delete(rows.db)
-    )
+    old = QuerySet(rows.model).filter(pk__in=rows.values_list("pk"))
+    return old._raw_delete(rows.db)
 
 
 def _delete_sessions(rows: QuerySet) -> int:

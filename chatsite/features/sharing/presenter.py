@@ -30,9 +30,7 @@ from chatsite.pages.presenters.calls import (
 from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
 from chatsite.plugins import name_source
 from chatsite.turns.requests import reply_call, with_model
-from memory.images.image_source import without_bytes
 from memory.models import Conversation, Message, ModelCall
-from memory.view import rebuilding
 
 from .link_contents import (
     hidden_numbers,
@@ -239,8 +237,3 @@ def _find_shown_reply(share: Share, replies: Sequence[int]) -> int | None:
         if found := [seq for seq in tried if calls.get(seq) in shown]:
             return found[0]
     return replies[0] if replies else None
-
-
-def wire_of(seen: SharedContext) -> Sequence[dict[str, Any]]:
-    """Return the messages of the request, without their images."""
-    return without_bytes(rebuilding.rebuild_context(seen.call).wire)

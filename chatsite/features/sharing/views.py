@@ -18,6 +18,8 @@ from chatsite import slots
 from chatsite.features.attachments.images.files import read_image_of
 from chatsite.pages.presenters import snapshot
 from chatsite.pages.views import read_number
+from memory.images.image_source import without_bytes
+from memory.view import rebuilding
 
 from . import pace, presenter, services
 from .card import draw_moment
@@ -111,11 +113,12 @@ def show_moment(request: HttpRequest, share: Share) -> HttpResponse:
 
 @shared_view
 def show_request(request: HttpRequest, share: Share) -> HttpResponse:
-    """Show the `messages` of the request of a reply."""
+    """Show the `messages` of the request of a reply, without their images."""
     seen = _read_seen(request, share)
     if not seen.is_whole or seen.without_rules:
         raise Http404
-    text = json.dumps(presenter.wire_of(seen), ensure_ascii=False, indent=2)
+    wire = without_bytes(rebuilding.rebuild_context(seen.call).wire)
+    text = json.dumps(wire, ensure_ascii=False, indent=2)
     return _render_for_anyone(request, "chat/_request_json.html", text=text)
 
 

@@ -41,7 +41,8 @@ class EntryReader:
 
     def end_results(self) -> None:
         if self.results:
-            self.entries += sort_results(self.results)
+            # In the order of their calls; those of unknown calls come last.
+            self.entries += sorted(self.results, key=_find_place_of_call)
             self.results = []
 
     def read(self, items: Sequence[Any]) -> list[Entry]:
@@ -78,11 +79,6 @@ class Pause(NamedTuple):
     items: int
     entries: int
     reader: EntryReader
-
-
-def sort_results(results: list[Entry]) -> list[Entry]:
-    """Sort results by the order of their calls; those of unknown calls come last."""
-    return sorted(results, key=_find_place_of_call)
 
 
 def _find_place_of_call(entry: Entry) -> tuple[bool, int]:

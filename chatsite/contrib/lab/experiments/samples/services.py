@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 from django.utils.translation import gettext as _
 
 from memory.models import Conversation
@@ -28,17 +28,13 @@ def find_sample_refusal(user_id: int, drawn: Sequence[Drawn]) -> str:
         return _(
             "These conversations have more than %(most)s messages together. Draw fewer."
         ) % {"most": MAX_MESSAGES}
-    going = Sample.objects.filter(pk__in=_list_going())
+    rows = Experiment.objects.filter(UNFINISHED, sample__isnull=False)
+    going = Sample.objects.filter(pk__in=rows.order_by().values("sample"))
     if going.filter(user=user_id).count() >= OWN_AT_ONCE:
         return _("Your last one is not finished. Wait for it, or cancel it.")
     if going.count() >= AT_ONCE:
         return _("Other experiments over samples are running. Try again when one ends.")
     return ""
-
-
-def _list_going() -> QuerySet[Experiment, Any]:
-    rows = Experiment.objects.filter(UNFINISHED, sample__isnull=False)
-    return rows.order_by().values("sample")
 
 
 @transaction.atomic
