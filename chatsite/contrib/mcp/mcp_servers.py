@@ -198,8 +198,8 @@ def _adapt(server: Server, offered: BaseTool, name: str) -> SiteTool:
         source_notes=_quote_instructions(server),
         seconds=server.seconds,
         max_seconds=server.max_seconds,
-        look=partial(_look, server) if server.has_tasks else None,
-        cancel=partial(_cancel, server) if server.has_tasks else None,
+        look=partial(_ask_for_task, "find", server) if server.has_tasks else None,
+        cancel=partial(_ask_for_task, "cancel", server) if server.has_tasks else None,
     )
 
 
@@ -311,20 +311,14 @@ async def _find_unchanged(server: Server, name: str, known: str) -> None:
 # --- Tasks that calls have become
 
 
-async def _look(server: Server, handle: dict[str, Any], _: CallContext) -> Any:
-    from .mcp_tasks import find
-
-    return await asyncio.wrap_future(run(_ask_for_task(server, find, handle["task"])))
-
-
-async def _cancel(server: Server, handle: dict[str, Any], _: CallContext) -> None:
-    from .mcp_tasks import cancel
-
-    await asyncio.wrap_future(run(_ask_for_task(server, cancel, handle["task"])))
-
-
 async def _ask_for_task(
-    server: Server, ask: Callable[[Any, str], Awaitable[Any]], task_id: str
+    what: str, server: Server, handle: dict[str, Any], _: CallContext
 ) -> Any:
-    async with connect(server) as link:
-        return await ask(link.client.session, task_id)
+    """Ask the server for a task; `what`: "find" or "cancel" of mcp_tasks."""
+    from . import mcp_tasks
+
+    async def ask() -> Any:
+        async with connect(server) as link:
+            return await getattr(mcp_tasks, what)(link.client.session, handle["task"])
+
+    return await asyncio.wrap_future(run(ask()))

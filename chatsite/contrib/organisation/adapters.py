@@ -168,13 +168,9 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
             raise ImmediateHttpResponse(_log_in(request, sociallogin))
 
     def on_authentication_error(
-        self,
-        request: HttpRequest,
-        provider: Any,
-        error: Any = None,
-        exception: Exception | None = None,
-        extra_context: Any = None,
+        self, request: HttpRequest, provider: Any, error: Any = None, **others: Any
     ) -> None:
+        exception = others.get("exception")
         ours = find_provider(provider.app.provider_id)
         # Nothing of the provider's own text is logged: of an exception its class is
         # enough, unless it is a TokenError, whose text comes from this site.

@@ -42,10 +42,8 @@ class TrialForm(forms.Form):
     def __init__(self, user_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         same = ("", _("Unchanged"))
-        self.fields["model"].choices = [
-            same,
-            *model_access.list_choices_for(user_id),
-        ]
+        models = model_access.list_choices_for(user_id)
+        self.fields["model"].choices = [same, *models]
         self.fields["preset"].choices = [same, *list_choices(LABELS, _)]
         acts = [(name, words) for name, (_field, words) in ACTS.items()]
         self.fields["act"].choices = [same, *acts]

@@ -31,6 +31,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -239,14 +240,8 @@ def has_proved(request: HttpRequest) -> bool:
     return any(record.get("method") == "mfa" for record in records)
 
 
-class StaffSecondFactorMiddleware:
+class StaffSecondFactorMiddleware(MiddlewareMixin):
     """Keeps staff out of the admin until they have given a second factor."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
         """Redirect staff without a second factor away from the admin.
