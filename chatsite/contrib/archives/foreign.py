@@ -12,9 +12,8 @@ from chatsite.llm.streaming import clean_text
 def make_source(name: str, key: object) -> str:
     """Return the source by which the site knows this conversation again."""
     if not isinstance(key, (str, int, float)) or key in ("", None):
-        raise ImportItemError(
-            _("it has no id, so importing it again would duplicate it.")
-        )
+        words = _("it has no id, so importing it again would duplicate it.")
+        raise ImportItemError(words)
     return f"{name}:{clean_text(str(key))[:150]}"
 
 

@@ -50,7 +50,6 @@ def show_continuing(request: HttpRequest, conversation: Conversation) -> HttpRes
 def revoke_key(request: HttpRequest, pk: int) -> HttpResponse:
     if not keys.revoke_api_key(request.user, pk):
         raise Http404
-    messages.success(
-        request, _("The key was revoked. Requests that use it are refused from now on.")
-    )
+    text = _("The key was revoked. Requests that use it are refused from now on.")
+    messages.success(request, text)
     return redirect("account")

@@ -40,18 +40,13 @@ class _Gate:
     @asynccontextmanager
     async def enter(self, user_id: int, leave: Leave) -> AsyncIterator[None]:
         if self.count[user_id] >= MOST_WAITING:
-            raise FileError(
-                "busy",
-                _("Your other files are still being read. Wait until they are done."),
-            )
+            text = _("Your other files are still being read. Wait until they are done.")
+            raise FileError("busy", text)
         if self.count.total() >= MOST_WAITING_OF_ALL:
-            raise FileError(
-                "busy",
-                _(
-                    "Too many files are being read here just now. Try again in a "
-                    "minute."
-                ),
+            text = _(
+                "Too many files are being read here just now. Try again in a minute."
             )
+            raise FileError("busy", text)
         self.count[user_id] += 1
         own = self.own.setdefault(user_id, asyncio.Lock())
         try:

@@ -234,13 +234,12 @@ async def _read_text(
 def check_file_size(size: int) -> None:
     limit = settings.ATTACHMENT_MAX_MB
     if size > limit * 1024 * 1024:
+        words = _(
+            "The file has %(size)s MB; the limit is %(limit)s MB. Attach only the "
+            "part that matters."
+        )
         raise FileError(
-            "too_large",
-            _(
-                "The file has %(size)s MB; the limit is %(limit)s MB. Attach only the "
-                "part that matters."
-            )
-            % {"size": f"{size / 1024 / 1024:.1f}", "limit": limit},
+            "too_large", words % {"size": f"{size / 1024 / 1024:.1f}", "limit": limit}
         )
 
 
@@ -253,13 +252,12 @@ def check_file_text(text: str, chars: int = WHOLE_CHARS) -> str:
 
 def _check_length(text: str, chars: int) -> str:
     if len(text) > chars:
+        words = _(
+            "The file has %(count)s characters; the limit is %(limit)s. Attach "
+            "only the part that matters."
+        )
         raise FileError(
-            "too_long",
-            _(
-                "The file has %(count)s characters; the limit is %(limit)s. Attach "
-                "only the part that matters."
-            )
-            % {"count": f"{len(text):,}", "limit": f"{chars:,}"},
+            "too_long", words % {"count": f"{len(text):,}", "limit": f"{chars:,}"}
         )
     return text
 
@@ -298,25 +296,21 @@ def _check_controls(text: str) -> str:
 
 
 def _refuse_binary() -> FileError:
-    return FileError(
-        "not_text",
-        _(
-            "This site can't read this kind of file. Text, code, PDF, Word (docx), "
-            "Excel (xlsx), PowerPoint (pptx), OpenDocument (odt, ods, odp), EPUB, "
-            "e-mail (eml) and images (PNG, JPEG, WebP, GIF) can be attached; save or "
-            "export it as one of these, or paste its text."
-        ),
+    words = _(
+        "This site can't read this kind of file. Text, code, PDF, Word (docx), "
+        "Excel (xlsx), PowerPoint (pptx), OpenDocument (odt, ods, odp), EPUB, "
+        "e-mail (eml) and images (PNG, JPEG, WebP, GIF) can be attached; save or "
+        "export it as one of these, or paste its text."
     )
+    return FileError("not_text", words)
 
 
 def _refuse_encoding() -> FileError:
-    return FileError(
-        "wrong_encoding",
-        _(
-            "The text of this file can't be read: it is neither UTF-8 nor another "
-            "encoding that this site knows. Save it as UTF-8 and attach it again."
-        ),
+    words = _(
+        "The text of this file can't be read: it is neither UTF-8 nor another "
+        "encoding that this site knows. Save it as UTF-8 and attach it again."
     )
+    return FileError("wrong_encoding", words)
 
 
 def _refuse_kind(name: str) -> FileError:

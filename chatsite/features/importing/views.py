@@ -39,13 +39,11 @@ def import_file(request: HttpRequest) -> HttpResponse:
         except ImportFileError as error:
             sent.add_error(field, str(error))
         except queue.JobBusyError:
-            sent.add_error(
-                field,
-                _(
-                    "Another import of yours is still running, so this file was not "
-                    "imported. Wait until it has finished, then choose the file again."
-                ),
+            words = _(
+                "Another import of yours is still running, so this file was not "
+                "imported. Wait until it has finished, then choose the file again."
             )
+            sent.add_error(field, words)
     values = {"form": form, "pasted": pasted, "opens_again": True}
     values |= _describe_page(request)
     status = 422 if sent.errors else 200

@@ -128,7 +128,6 @@ def change_email(request: HttpRequest) -> HttpResponse:
     except links.TooManyLinksError:
         form.add_error("email", _("Too many mails were sent. Try again in an hour."))
         return render(request, "signin/email.html", {"form": form}, status=429)
-    messages.success(
-        request, _("A link was sent to %(email)s. Open it there.") % {"email": email}
-    )
+    text = _("A link was sent to %(email)s. Open it there.")
+    messages.success(request, text % {"email": email})
     return redirect("account")

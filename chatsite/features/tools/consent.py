@@ -130,10 +130,8 @@ def _check(call: ToolCall, digest: str) -> None:
 
 def _check_reason(reason: object) -> str:
     if not isinstance(reason, str) or not transcript.is_storable(reason):
-        raise CommandError(
-            "bad_text",
-            _("This is not text, or it has characters that can't be stored."),
-        )
+        detail = _("This is not text, or it has characters that can't be stored.")
+        raise CommandError("bad_text", detail)
     reason = "" if is_blank(reason) else reason.strip()
     if len(reason) > MAX_REASON:
         text = _("At most %(limit)s characters.") % {"limit": MAX_REASON}

@@ -39,14 +39,12 @@ def compare_replies(
     """Read the two requests that an address names. Raises ComparisonError."""
     form = RepliesForm(query)
     if not form.is_valid():
-        raise ComparisonError(
-            _("The numbers of replies are whole ones, such as reply=12&with=10.")
-        )
+        text = _("The numbers of replies are whole ones, such as reply=12&with=10.")
+        raise ComparisonError(text)
     seq = form.cleaned_data["reply"] or find_newest_reply(conversation)
     if seq is None:
-        raise ComparisonError(
-            _("This conversation has no reply yet whose request is known.")
-        )
+        text = _("This conversation has no reply yet whose request is known.")
+        raise ComparisonError(text)
     try:
         return read_compared(conversation, seq, form.cleaned_data["with"])
     except UnknownReplyError as error:

@@ -49,9 +49,8 @@ def find_request(
         )
         raise ActionError(unknown % {"seq": seq})
     if any(name in call.refs for name in rebuilding.rebuilders):
-        raise ActionError(
-            _("Another client sent this request, so it can't be tried again here.")
-        )
+        words = _("Another client sent this request, so it can't be tried again here.")
+        raise ActionError(words)
     if now:
         find_question(conversation, call)
     elif not is_proved(call):

@@ -147,16 +147,13 @@ def _find_texts(entries: Sequence[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
     found = [each for each in entries if PARTS.fullmatch(base_of(each))]
     if not found:
         if any(find_file_kind(base_of(each)) == "zip" for each in entries):
-            raise ImportFileError(
-                _(
-                    "There is no %(name)s in this archive, but other archives. Unpack "
-                    "it, and choose the one that has your conversations."
-                )
-                % {"name": MEMBER}
+            words = _(
+                "There is no %(name)s in this archive, but other archives. Unpack "
+                "it, and choose the one that has your conversations."
             )
-        raise ImportFileError(
-            _("There is no %(name)s in this archive.") % {"name": MEMBER}
-        )
+            raise ImportFileError(words % {"name": MEMBER})
+        words = _("There is no %(name)s in this archive.")
+        raise ImportFileError(words % {"name": MEMBER})
     found.sort(key=lambda each: (path_of(each).count("/"), path_of(each)))
     folder = PurePosixPath(path_of(found[0])).parent
     beside = [each for each in found if PurePosixPath(path_of(each)).parent == folder]
@@ -179,20 +176,17 @@ def _check_entries(entries: Sequence[zipfile.ZipInfo]) -> None:
     for entry in entries:
         path = PurePosixPath(path_of(entry))
         if path.is_absolute() or ".." in path.parts:
-            raise ImportFileError(
-                _(
-                    "A file in this archive has a name that leads out of its folder: "
-                    "%(name)s. ChatGPT and Claude make none like it; download it again."
-                )
-                % {"name": ascii(entry.filename)[1:-1][:60]}
+            words = _(
+                "A file in this archive has a name that leads out of its folder: "
+                "%(name)s. ChatGPT and Claude make none like it; download it again."
             )
+            raise ImportFileError(words % {"name": ascii(entry.filename)[1:-1][:60]})
         if entry.flag_bits & 1:
-            raise ImportFileError(
-                _(
-                    "This archive is encrypted. Unpack it with its password and choose "
-                    "its conversations.json."
-                )
+            words = _(
+                "This archive is encrypted. Unpack it with its password and choose "
+                "its conversations.json."
             )
+            raise ImportFileError(words)
 
 
 def _check_sizes(
@@ -200,19 +194,15 @@ def _check_sizes(
 ) -> None:
     limit = settings.IMPORT_MAX_MB
     if sum(entry.file_size for entry in texts) > limit * MEGABYTE:
-        raise ImportFileError(
-            _("The conversations in this archive have more than %(limit)s MB.")
-            % {"limit": limit}
-        )
+        words = _("The conversations in this archive have more than %(limit)s MB.")
+        raise ImportFileError(words % {"limit": limit})
     limit *= MAX_UNPACKED
     if sum(entry.file_size for entry in entries) > limit * MEGABYTE:
-        raise ImportFileError(
-            _(
-                "This archive unpacks to more than %(limit)s MB. Unpack it and choose "
-                "its conversations.json."
-            )
-            % {"limit": limit}
+        words = _(
+            "This archive unpacks to more than %(limit)s MB. Unpack it and choose "
+            "its conversations.json."
         )
+        raise ImportFileError(words % {"limit": limit})
 
 
 @contextmanager
@@ -223,9 +213,8 @@ def _explain_damage() -> Iterator[None]:
         raise
     except Exception:  # noqa: BLE001
         # Torn archives make zipfile raise a dozen kinds of errors, few of its own.
-        raise ImportFileError(
-            _(
-                "This archive can’t be opened: it is damaged, encrypted or incomplete. "
-                "Download it again, or unpack it and choose its conversations.json."
-            )
-        ) from None
+        words = _(
+            "This archive can’t be opened: it is damaged, encrypted or incomplete. "
+            "Download it again, or unpack it and choose its conversations.json."
+        )
+        raise ImportFileError(words) from None

@@ -199,10 +199,8 @@ def check_count(count: int) -> None:
 def check_length(seq: int, text: str, role: str = "") -> None:
     limit = MOST_OF_RESULT if role == "tool" else settings.IMPORT_MAX_CHARS
     if len(text) > limit:
-        raise ImportItemError(
-            _("message %(seq)s has %(count)s characters; the limit is %(limit)s.")
-            % {"seq": seq, "count": len(text), "limit": limit}
-        )
+        words = _("message %(seq)s has %(count)s characters; the limit is %(limit)s.")
+        raise ImportItemError(words % {"seq": seq, "count": len(text), "limit": limit})
 
 
 def read_time(value: object) -> datetime | None:

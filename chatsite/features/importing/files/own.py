@@ -131,13 +131,11 @@ def _name_left_out(item: dict[str, Any], own: CoreState) -> str:
 
 def _check_format(number: Any) -> None:
     if isinstance(number, int) and number > FORMAT:
-        raise ImportItemError(
-            _(
-                "it was written by a newer version of this site (format %(number)s); "
-                "this one reads up to %(known)s. Update it first."
-            )
-            % {"number": str(number)[:20], "known": FORMAT}
+        text = _(
+            "it was written by a newer version of this site (format %(number)s); "
+            "this one reads up to %(known)s. Update it first."
         )
+        raise ImportItemError(text % {"number": str(number)[:20], "known": FORMAT})
 
 
 def _check_messages(rows: list[Message]) -> None:
@@ -200,10 +198,8 @@ def _check_summaries(rows: list[Summary], said: list[Message]) -> None:
     free = 1
     for row in sorted(rows, key=lambda row: row.first_seq):
         if why := _find_fault_of(row, rows, said[-1].seq, free):
-            raise ImportItemError(
-                _("summary version %(version)s: %(why)s")
-                % {"version": row.version, "why": why}
-            )
+            text = _("summary version %(version)s: %(why)s")
+            raise ImportItemError(text % {"version": row.version, "why": why})
         free = row.last_seq + 1 if row.status == "active" else free
 
 
@@ -379,6 +375,5 @@ def _read_policy(own: CoreState) -> dict[str, Any]:
             return each
         except PolicyError as error:
             why = error.render(_)
-    raise ImportItemError(
-        _("its memory settings are not valid: %(why)s") % {"why": why}
-    )
+    text = _("its memory settings are not valid: %(why)s")
+    raise ImportItemError(text % {"why": why})

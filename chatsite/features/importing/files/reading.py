@@ -83,10 +83,8 @@ def read_whole(file: IO[bytes]) -> Iterator[bytes]:
 
 def check_size(size: int) -> None:
     if size > settings.IMPORT_MAX_MB * MEGABYTE:
-        raise ImportFileError(
-            _("The file is larger than %(limit)s MB.")
-            % {"limit": settings.IMPORT_MAX_MB}
-        )
+        words = _("The file is larger than %(limit)s MB.")
+        raise ImportFileError(words % {"limit": settings.IMPORT_MAX_MB})
 
 
 def _check_shape(data: bytes, before: int) -> int:
@@ -100,10 +98,8 @@ def _check_shape(data: bytes, before: int) -> int:
     if before + count > MAX_VALUES:
         raise too_much()
     if measure_depth(bare) > MAX_DEPTH:
-        raise ImportFileError(
-            _("The file is nested too deeply: more than %(limit)s levels.")
-            % {"limit": MAX_DEPTH}
-        )
+        words = _("The file is nested too deeply: more than %(limit)s levels.")
+        raise ImportFileError(words % {"limit": MAX_DEPTH})
     return count
 
 
@@ -114,12 +110,11 @@ def measure_depth(bare: bytes) -> int:
 
 
 def too_much() -> ImportFileError:
-    return ImportFileError(
-        _(
-            "The file has more values than one import may have. Nothing was stored: "
-            "split it and import the parts."
-        )
+    words = _(
+        "The file has more values than one import may have. Nothing was stored: "
+        "split it and import the parts."
     )
+    return ImportFileError(words)
 
 
 def decode_json(data: bytes, before: int = 0) -> tuple[Any, int]:
@@ -135,27 +130,22 @@ def decode_json(data: bytes, before: int = 0) -> tuple[Any, int]:
         )
         return value, count
     except UnicodeDecodeError as error:
-        raise ImportFileError(
-            _("The file is not text in UTF-8: see byte %(byte)s.")
-            % {"byte": f"{error.start:,}"}
-        ) from None
+        words = _("The file is not text in UTF-8: see byte %(byte)s.")
+        raise ImportFileError(words % {"byte": f"{error.start:,}"}) from None
     except json.JSONDecodeError as error:
         raise ImportFileError(
             _("The file is not valid JSON: see line %(line)s, column %(column)s.")
             % {"line": error.lineno, "column": error.colno}
         ) from None
     except RepeatedNameError as error:
-        raise ImportFileError(
-            _(
-                "The file has %(name)s twice in one object, so one of the two values "
-                "would be lost. Nothing was stored."
-            )
-            % {"name": repr(str(error)[:100])}
-        ) from None
+        words = _(
+            "The file has %(name)s twice in one object, so one of the two values "
+            "would be lost. Nothing was stored."
+        )
+        raise ImportFileError(words % {"name": repr(str(error)[:100])}) from None
     except ValueError:
-        raise ImportFileError(
-            _("The file is not valid JSON: it has an invalid number.")
-        ) from None
+        words = _("The file is not valid JSON: it has an invalid number.")
+        raise ImportFileError(words) from None
 
 
 def _refuse_constant(name: str) -> None:
@@ -172,12 +162,11 @@ def _check_items(items: list[Any]) -> None:
     if not items:
         raise ImportFileError(_("There is no conversation in this file."))
     if not any(find_format(item) for item in items):
-        raise ImportFileError(
-            _(
-                "This isn't a Windowpane, ChatGPT, DeepSeek or Claude export. Choose "
-                "conversations.json, or the .zip that contains it."
-            )
+        words = _(
+            "This isn't a Windowpane, ChatGPT, DeepSeek or Claude export. Choose "
+            "conversations.json, or the .zip that contains it."
         )
+        raise ImportFileError(words)
     if len(items) > settings.IMPORT_MAX_CONVERSATIONS:
         raise ImportFileError(
             _("The file has %(count)s conversations; the limit is %(limit)s.")
