@@ -117,9 +117,8 @@ def dismiss_fact(owner_id: int, pk: int) -> None:
 def offer_fact(owner_id: int, pk: int) -> None:
     """Undo what was decided about a fact: what it has replaced is kept again."""
     fact = lock_fact(owner_id, pk)
-    fact.replaces.filter(state=State.REPLACED).update(
-        state=State.KEPT, replaced_by=None
-    )
+    replaced = fact.replaces.filter(state=State.REPLACED)
+    replaced.update(state=State.KEPT, replaced_by=None)
     fact.state, fact.replaced_by = State.OFFERED, None
     fact.save(update_fields=["state", "replaced_by"])
     bound_facts(owner_id)

@@ -42,9 +42,8 @@ class QueueItemForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any] | None:
         if self.cleaned_data.get("seen") != self.initial["seen"]:
-            raise forms.ValidationError(
-                _("Someone has changed this item meanwhile. Open the page again.")
-            )
+            text = _("Someone has changed this item meanwhile. Open the page again.")
+            raise forms.ValidationError(text)
         return super().clean()
 
 

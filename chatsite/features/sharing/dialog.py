@@ -71,9 +71,8 @@ def make_link(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     _check_links_are_on()
     form = ShareForm(request.POST)
     if not form.is_valid():
-        return _render_dialog(
-            request, conversation, error=_("This link can't be made.")
-        )
+        refusal = _("This link can't be made.")
+        return _render_dialog(request, conversation, error=refusal)
     try:
         made = services.create_share(conversation, **form.cleaned_data)
     except services.ShareError as error:

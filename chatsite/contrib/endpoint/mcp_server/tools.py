@@ -198,10 +198,8 @@ def answer_of_reply(
     call = sent_requests.find_call(conversation, given.reply)
     found, following = describe(call, getattr(given, name))
     address = caller.make_address(conversation.uuid, given.reply)
-    value = caller.describe_row(conversation) | {
-        "reply": given.reply,
-        "address": address,
-    }
+    value = caller.describe_row(conversation)
+    value |= {"reply": given.reply, "address": address}
     if following is not None:
         place = {"conversation": conversation.uuid, "reply": given.reply}
         found["next"] = {**place, name: following}

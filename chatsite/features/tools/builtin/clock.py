@@ -26,9 +26,8 @@ async def current_time(
     """  # noqa: D401 (models read it)
     zone = find_zone(time_zone) if time_zone else runtime.context.zone
     if zone is None:
-        raise ToolException(
-            f"{time_zone[:80]!r} is no time zone. Use a name such as Europe/Paris."
-        )
+        words = f"{time_zone[:80]!r} is no time zone. Use a name such as Europe/Paris."
+        raise ToolException(words)
     return write_time(timezone.now(), zone)
 
 
@@ -91,9 +90,8 @@ def _read_time(text: str, zone: tzinfo) -> datetime:
         found = datetime.fromisoformat(text.strip())
         return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ToolException(
-            f"at is {text[:80]!r}; write it like 2026-05-01T09:30."
-        ) from None
+        words = f"at is {text[:80]!r}; write it like 2026-05-01T09:30."
+        raise ToolException(words) from None
 
 
 async def look_for_reminder(handle: dict[str, Any], context: CallContext) -> Any:
