@@ -136,6 +136,8 @@ class ReadOnlyAdmin(ShortListAdmin):
     texts: tuple[str, ...] = ()
     related_texts: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
+    # The part of a conversation that a row's page shows, for the access log.
+    target = "{0._meta.model_name} {0.pk}"
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return rights_of(request.user).metadata
@@ -196,8 +198,7 @@ class ReadOnlyAdmin(ShortListAdmin):
         return queryset.filter(**lookup), False
 
     def target_of(self, row: Any) -> str:
-        """Return the part of a conversation that its page shows, for the access log."""
-        return f"{self.opts.model_name} {row.pk}"
+        return self.target.format(row)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -47,6 +47,7 @@ class ModelCallAdmin(ConversationPartAdmin):
     list_filter = ("purpose", ("error", SetFilter), "created_at")
     ordering = ("-id",)
     texts = redaction.CALL
+    target = "call {0.pk}"
     related_texts = (
         *redaction.prefix_names("conversation", redaction.CONVERSATION),
         *redaction.prefix_names("message", redaction.MESSAGE),
@@ -68,9 +69,6 @@ class ModelCallAdmin(ConversationPartAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return super().get_queryset(request).annotate(**billed_tokens())
-
-    def target_of(self, row: ModelCall) -> str:
-        return f"call {row.pk}"
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
@@ -132,6 +130,7 @@ class PromptAdmin(ReadOnlyAdmin):
     list_display = ("__str__", "beginning")
     fields = ("sha256", "wide_text")
     texts = redaction.PROMPT
+    target = "prompt {0}"
     heads = ("text",)
 
     beginning = beginning_of("text", _("text"))
@@ -142,6 +141,3 @@ class PromptAdmin(ReadOnlyAdmin):
         return rows.filter(
             Exists(redaction.select_lasting().filter(prompts=OuterRef("pk")).order_by())
         )
-
-    def target_of(self, row: Prompt) -> str:
-        return f"prompt {row}"

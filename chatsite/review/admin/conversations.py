@@ -93,6 +93,7 @@ class ConversationAdmin(ReadOnlyAdmin):
     conversation_id_field = "uuid"
     owner_field = "owner"
     texts = redaction.CONVERSATION
+    target = "conversation"
     heads = ("title",)
     fieldsets = (
         (
@@ -147,9 +148,6 @@ class ConversationAdmin(ReadOnlyAdmin):
             message_count=_count_related(Message),
             summary_count=_count_related(Summary),
         )
-
-    def target_of(self, row: Conversation) -> str:
-        return "conversation"
 
     @admin.display(description=gettext_lazy("id"))
     def short_id(self, row: Conversation) -> SafeString:

@@ -33,6 +33,7 @@ class MessageAdmin(ConversationPartAdmin):
     )
     ordering = ("-id",)
     texts = redaction.MESSAGE
+    target = "message #{0.seq}"
     heads = ("text",)
     fields = (
         ("in_conversation", "seq"),
@@ -50,9 +51,6 @@ class MessageAdmin(ConversationPartAdmin):
     wide_text = text_field("text", _("text"))
     wide_sent_text = text_field("sent_text", _("sent to a model instead"))
     wide_tool_calls = whole_json("tool_calls", _("tool calls"))
-
-    def target_of(self, row: Message) -> str:
-        return f"message #{row.seq}"
 
     # The author of the message, or the model, chose these two.
     @admin.display(description=_("answers the tool call"))

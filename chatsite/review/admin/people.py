@@ -282,26 +282,23 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
         return redirect(request.get_full_path())
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> list[LogEntry]:
-        # Before they are deleted, and with their names: _delete() does it.
+        # Before they are deleted, and with their names: delete_model() does it.
         return []
-
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        self._delete(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet) -> None:
         for user in queryset:
-            self._delete(request, user)
+            self.delete_model(request, user)
 
-    def _delete(self, request: HttpRequest, user: Any) -> None:
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
         """Delete the account with all that is the user's.
 
         The entry in the admin's own log has the number of the account, not the name.
         """
-        account.delete_account(user)
+        account.delete_account(obj)
         LogEntry.objects.create(
             user_id=request.user.pk,
             content_type=ContentType.objects.get_for_model(User),
-            object_id=str(user.pk),
-            object_repr=_("account %(number)s") % {"number": user.pk},
+            object_id=str(obj.pk),
+            object_repr=_("account %(number)s") % {"number": obj.pk},
             action_flag=DELETION,
         )

@@ -127,9 +127,6 @@ class ReviewAdmin(ConversationPartAdmin):
     note_shown = beginning_of("note", _("note"))
     note_wide = text_field("note", _("note"))
 
-    def target_of(self, row: Review) -> str:
-        return f"review {row.pk}"
-
     @admin.display(description=_("up to"))
     def up_to(self, row: Review) -> str:
         return f"#{row.last_seq}, v{row.version}"

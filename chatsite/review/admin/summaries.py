@@ -61,6 +61,7 @@ class SummaryAdmin(ConversationPartAdmin):
     sortable_by = ("created_at",)
     ordering = ("-created_at", "-id")
     texts = redaction.SUMMARY
+    target = "version {0.version}"
     select_related = ("conversation__owner", "author")
     fields = (
         ("in_conversation", "version", labels.name_status),
@@ -93,9 +94,6 @@ class SummaryAdmin(ConversationPartAdmin):
         )
         rows = super().get_queryset(request).annotate(follows=Exists(before))
         return rows.prefetch_related(Prefetch("folded_from", RANGES))
-
-    def target_of(self, row: Summary) -> str:
-        return f"version {row.version}"
 
     @admin.display(description=gettext_lazy("version"))
     def version_link(self, row: Summary) -> SafeString:

@@ -39,6 +39,7 @@ class TurnAdmin(ConversationPartAdmin):
     list_filter = ("state", ("error", SetFilter), "created_at")
     ordering = (FAILING_FIRST, "-id")
     texts = redaction.TURN
+    target = "turn #{0.reply_seq}"
     related_texts = (
         *redaction.prefix_names("conversation", redaction.CONVERSATION),
         *redaction.prefix_names("user_message", redaction.MESSAGE),
@@ -61,9 +62,6 @@ class TurnAdmin(ConversationPartAdmin):
     question = link_field("user_message", _("question"))
     answer = link_field("reply", _("reply"))
     request_made = link_field("call", _("request"), lambda call: str(call.pk))
-
-    def target_of(self, row: Turn) -> str:
-        return f"turn #{row.reply_seq}"
 
     @admin.display(description=_("queued"))
     def queued_for(self, row: Turn) -> str:
