@@ -365,8 +365,7 @@ def set_policy(
     from `seen`.
     """
     Policy.load(value)
-    changed = _("This has been changed elsewhere in the meantime.")
-    _set_column(conversation, "policy", value, seen=seen, changed=changed)
+    _set_column(conversation, "policy", value, seen=seen)
     lease.reset_back_off(conversation)
 
 
@@ -381,8 +380,7 @@ def set_system_prompt(
     one differs from `seen`.
     """
     text = transcript.check_system_prompt(text)
-    changed = _("This has been changed elsewhere in the meantime.")
-    _set_column(conversation, "system_prompt", text, seen=seen, changed=changed)
+    _set_column(conversation, "system_prompt", text, seen=seen)
 
 
 @transaction.atomic
@@ -398,21 +396,16 @@ def set_temperature(conversation: Conversation, value: float | None) -> None:
 
 
 def _set_column(
-    conversation: Conversation,
-    column: str,
-    value: object,
-    *,
-    seen: object = None,
-    changed: str = "",
+    conversation: Conversation, column: str, value: object, *, seen: object = None
 ) -> None:
     """Write a column that the model's view depends on.
 
-    Raises ActionError with the text `changed` if the stored value differs from `seen`.
+    Raises ActionError if the stored value differs from `seen`.
     """
     transcript.lock_for_update(conversation)
     conversation.refresh_from_db(fields=[column])
     if seen is not None and getattr(conversation, column) not in (seen, value):
-        raise ActionError(changed)
+        raise ActionError(_("This has been changed elsewhere in the meantime."))
     setattr(conversation, column, value)
     conversation.save(update_fields=[column])
     versions.bump_memory_version(conversation)
