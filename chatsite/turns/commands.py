@@ -171,13 +171,8 @@ def _find_files(
 
 
 def _queue_turn(message: Message, **values: Any) -> Turn:
-    turn = Turn(
-        conversation=message.conversation,
-        user_message=message,
-        reply_seq=message.seq + 1,
-        **values,
-    )
-    return insert_row(turn)
+    place = {"user_message": message, "reply_seq": message.seq + 1}
+    return insert_row(Turn(conversation=message.conversation, **place, **values))
 
 
 def _insert_claimed(message: Message) -> TurnClaim:

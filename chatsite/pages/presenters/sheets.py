@@ -204,12 +204,11 @@ def describe_read_messages(
     is_past = reply is not None
     named = [_count_read(counts, is_past=is_past)] if sum(counts.values()) else []
     for section in sections:
-        if section.kind == "summaries" and section.count:
-            named.append(_name_summaries(section.count))
-        elif section.kind == "held" or (
-            # A stored newest message is counted with the others.
-            section.kind == "newest" and not section.messages
-        ):
+        is_named = section.kind == "held"
+        is_named |= section.kind == "summaries" and section.count > 0
+        # A stored newest message is counted with the others.
+        is_named |= section.kind == "newest" and not section.messages
+        if is_named:
             named.append(_describe_sheet(section, is_past=is_past))
     what = _join_words(named) if named else describe_sheets(sections, is_past=is_past)
     if not what:
@@ -241,11 +240,6 @@ def _count_read(counts: "PlaceCounts", *, is_past: bool) -> str:
             "%(read)s of your %(n)s message", "%(read)s of your %(n)s messages", total
         )
     return words % {"read": group_thousands(read), "n": group_thousands(total)}
-
-
-def _name_summaries(n: int) -> str:
-    words = ngettext("%(n)s summary", "%(n)s summaries", n)
-    return words % {"n": n}
 
 
 def _count_passages(section: "ContextSection") -> str:
