@@ -39,14 +39,7 @@ from .engine.tokens import (
 from .engine.tools import fitting, rounds
 from .files import passage_source
 from .images import image_source
-from .models import (
-    SENT,
-    Conversation,
-    Message,
-    Summary,
-    as_langchain,
-    replace_columns,
-)
+from .models import SENT, Conversation, Message, Summary, as_langchain, replace_columns
 from .ranges import to_ranges
 from .rules import rule_source
 from .rules.rule_source import StandingRule

@@ -37,12 +37,7 @@ from memory.engine import policy
 from memory.models import Change, Conversation
 
 from . import demo as demo_conversation
-from .forms import (
-    BranchForm,
-    NewConversationForm,
-    RenameForm,
-    name_error,
-)
+from .forms import BranchForm, NewConversationForm, RenameForm, name_error
 from .list_actions import bulk
 from .list_actions.answers import list_again, show_list
 from .presenters import conversation_list

@@ -32,13 +32,7 @@ from memory.compaction import lease, proposals
 from memory.engine.exceptions import PolicyError
 from memory.models import Change, Conversation, Summary
 
-from .forms import (
-    PolicyForm,
-    TemperatureField,
-    UndoPolicyForm,
-    name_error,
-    preset_name,
-)
+from .forms import PolicyForm, TemperatureField, UndoPolicyForm, name_error, preset_name
 from .list_views import retry_later
 from .views import context_values
 

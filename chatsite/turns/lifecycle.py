@@ -22,13 +22,7 @@ from memory.compaction import lease, preparation
 from memory.engine.summaries.material import dump_json
 from memory.leases import Claim, LeaseStatus, new_owner
 from memory.models import Conversation, Message, ModelCall
-from memory.sql import (
-    Update,
-    ValueByKey,
-    insert_row,
-    prepared_rows,
-    prepared_update,
-)
+from memory.sql import Update, ValueByKey, insert_row, prepared_rows, prepared_update
 
 from . import limits
 from .models import TURN_LEASE, Turn

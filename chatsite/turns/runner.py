@@ -33,15 +33,7 @@ from memory.database import TRANSIENT_DB_ERRORS, name_of, retry
 from memory.engine.policy import CHUNK_TOKENS
 from memory.leases import Claim, LostError
 
-from . import (
-    attempt,
-    backlog,
-    lifecycle,
-    limits,
-    requests,
-    spending,
-    titles,
-)
+from . import attempt, backlog, lifecycle, limits, requests, spending, titles
 from .models import Turn
 
 logger = logging.getLogger(__name__)

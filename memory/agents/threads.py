@@ -11,12 +11,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from json.encoder import encode_basestring
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    SystemMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.runnables.config import ensure_config
 
 from .stores import UNSTORABLE, SummarySegment, ThreadMemory

@@ -1,14 +1,6 @@
 """The pages of the admin; importing this package registers them."""
 
-from . import (
-    calls,
-    conversations,
-    messages,
-    people,
-    records,
-    summaries,
-    turns,
-)
+from . import calls, conversations, messages, people, records, summaries, turns
 
 __all__ = [
     "calls",

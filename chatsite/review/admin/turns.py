@@ -10,12 +10,7 @@ from chatsite.turns.models import FAILING_FIRST, Turn
 
 from .. import redaction
 from ..filters import SetFilter
-from ..readonly import (
-    ConversationPartAdmin,
-    format_duration,
-    link_field,
-    text_field,
-)
+from ..readonly import ConversationPartAdmin, format_duration, link_field, text_field
 
 
 @admin.register(Turn)

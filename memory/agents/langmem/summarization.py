@@ -32,10 +32,7 @@ from ...engine.tools import rounds
 from .. import threads
 from ..failures import is_overflow
 from ..summarizers import ModelCaller, find_window
-from .options import (
-    Options,
-    find_slots,
-)
+from .options import Options, find_slots
 
 # Marks what `final_prompt` adds, so that it is not summarised where it comes back.
 MARK = {"lc_source": "windowpane_summary"}

@@ -14,12 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Literal, Protocol, TypeVar
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel
 
 from .. import replies
@@ -30,12 +25,7 @@ from ..policy import CHUNK_TOKENS, Policy
 from ..tokens import TokenCounter, count_tokens
 from ..wording import gettext_noop as _
 from . import facts, material, prompts, schemas
-from .dropped import (
-    MAX_CHECKED_CHARS,
-    find_dropped,
-    find_dropped_by_merge,
-    to_flags,
-)
+from .dropped import MAX_CHECKED_CHARS, find_dropped, find_dropped_by_merge, to_flags
 from .validation import validate_summary
 
 T = TypeVar("T")
