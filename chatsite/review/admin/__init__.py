@@ -1,13 +1,3 @@
 """The pages of the admin; importing this package registers them."""
 
-from . import calls, conversations, messages, people, records, summaries, turns
-
-__all__ = [
-    "calls",
-    "conversations",
-    "messages",
-    "people",
-    "records",
-    "summaries",
-    "turns",
-]
+from . import calls, conversations, messages, people, records, summaries, turns  # noqa: F401

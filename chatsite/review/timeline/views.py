@@ -15,7 +15,8 @@ from chatsite.turns.models import Turn
 from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
 
-from .. import access_log, redaction
+from .. import redaction
+from ..access_log import StaffAction, record_access
 from ..pages import query_number, render_page, review_page, timeline_url
 from ..redaction import select_readable, show_row_text
 from ..rights import Rights
@@ -35,9 +36,7 @@ def show_timeline(
     _title, show = TABS[name]
     values = show(request, conversation, rights)
     if rights.content and (target := values.pop("target", "")):
-        access_log.record_access(
-            request, access_log.StaffAction.VIEW, conversation, target
-        )
+        record_access(request, StaffAction.VIEW, conversation, target)
     tabs = [
         (each, title, timeline_url(conversation.pk, tab=each))
         for each, (title, _show) in TABS.items()
@@ -157,9 +156,7 @@ def inspect_request(
     if reply is None and call is None:
         raise Http404(_("There is no reply with this number."))
     if rights.content:
-        access_log.record_access(
-            request, access_log.StaffAction.VIEW, conversation, f"request #{seq}"
-        )
+        record_access(request, StaffAction.VIEW, conversation, f"request #{seq}")
     turns = Turn.objects.filter(conversation=conversation, reply_seq=seq)
     return render_page(
         request,
