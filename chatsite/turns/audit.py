@@ -8,7 +8,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from chatsite import plugins
-from memory.integrity.audit import Finder, Violation, without_staged
+from memory.integrity.audit import Finder, Violation, report_rows, without_staged
 from memory.models import Change, Conversation, Message
 
 from .models import Turn
@@ -64,8 +64,7 @@ def find_unknown_states() -> Iterator[Violation]:
 def find_unanswered() -> Iterator[Violation]:
     """Find messages that no turn was ever to answer, and ones answered twice."""
     rows = Message.objects.filter(role=Message.Role.USER, turns=None)
-    for pk, seq in rows.order_by("pk").values_list("conversation_id", "seq"):
-        yield Violation("R4.no_turn", pk, f"message #{seq} has no turn")
+    yield from report_rows(rows, "R4.no_turn", "message #{} has no turn")
     groups = Turn.objects.order_by().values("conversation_id", "user_message__seq")
     for group in groups.annotate(count=Count("pk")).filter(count__gt=1):
         detail = f"message #{group['user_message__seq']} has {group['count']} turns"
@@ -105,8 +104,7 @@ def find_misplaced_replies() -> Iterator[Violation]:
         tool_calls=[],
         deleted_at=None,
     )
-    for pk, seq in orphans.order_by("pk").values_list("conversation_id", "seq"):
-        yield Violation("R2.reply", pk, f"reply #{seq} belongs to no turn")
+    yield from report_rows(orphans, "R2.reply", "reply #{} belongs to no turn")
 
 
 def find_missing_messages() -> Iterator[Violation]:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-from django.db.models import Count, Exists, F, Max, Min, Model, OuterRef, Q
+from django.db.models import Count, Exists, F, Max, Min, Model, OuterRef, Q, QuerySet
 
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.view import rebuilding
@@ -26,6 +27,14 @@ class Violation:
 
 Finder = Callable[[], Iterator[Violation]]
 Status = Summary.Status
+
+
+def report_rows(
+    rows: QuerySet[Any], code: str, words: str, name: str = "seq"
+) -> Iterator[Violation]:
+    """Yield a violation for each row; `words` have {} for its value of `name`."""
+    for pk, value in rows.order_by("pk").values_list("conversation_id", name):
+        yield Violation(code, pk, words.format(value))
 
 
 def without_staged(violations: Iterator[Violation]) -> Iterator[Violation]:
@@ -82,8 +91,7 @@ def find_missing_versions() -> Iterator[Violation]:
     rows = Summary.objects.filter(
         ~Exists(before), version__gt=1, created_at__gte=F("conversation__created_at")
     )
-    for pk, version in rows.order_by("pk").values_list("conversation_id", "version"):
-        yield Violation("R7.missing", pk, f"there is no version before v{version}")
+    return report_rows(rows, "R7.missing", "there is no version before v{}", "version")
 
 
 def check_memory(*, hashes: bool = True) -> Iterator[Violation]:
@@ -112,8 +120,7 @@ def find_duplicates() -> Iterator[Violation]:
 
 def find_unreserved_numbers() -> Iterator[Violation]:
     rows = Message.objects.filter(seq__gte=F("conversation__next_seq"))
-    for pk, seq in rows.values_list("conversation_id", "seq").order_by("pk"):
-        yield Violation("R6.number", pk, f"message #{seq} has a number not given out")
+    return report_rows(rows, "R6.number", "message #{} has a number not given out")
 
 
 def find_bad_policies() -> Iterator[Violation]:
@@ -239,8 +246,7 @@ def find_unexplained_replies() -> Iterator[Violation]:
     rows = Message.objects.filter(
         ~Exists(calls), role=Message.Role.ASSISTANT, imported_at=None
     )
-    for pk, seq in rows.values_list("conversation_id", "seq").order_by("pk"):
-        yield Violation("R8.call", pk, f"reply #{seq} has no recorded request")
+    return report_rows(rows, "R8.call", "reply #{} has no recorded request")
 
 
 def find_uneven_parts() -> Iterator[Violation]:
@@ -257,9 +263,8 @@ def find_foreign_calls() -> Iterator[Violation]:
     foreign = (
         Q(message__isnull=False) & ~Q(message__conversation=F("conversation"))
     ) | (Q(summary__isnull=False) & ~Q(summary__conversation=F("conversation")))
-    for call in ModelCall.objects.filter(foreign).order_by("pk"):
-        detail = f"call {call.pk} belongs to something in another conversation"
-        yield Violation("R8.foreign", call.conversation_id, detail)
+    words = "call {} belongs to something in another conversation"
+    return report_rows(ModelCall.objects.filter(foreign), "R8.foreign", words, "pk")
 
 
 def count_unknown_requests() -> int:
@@ -277,9 +282,8 @@ def find_misplaced(model: type[Model], code: str, what: str) -> Iterator[Violati
         message__role=Message.Role.ASSISTANT,
         message__deleted_at=None,
     )
-    rows = model.objects.exclude(is_right).order_by("pk")
-    for pk, seq in rows.values_list("conversation_id", "message__seq"):
-        yield Violation(code, pk, f"{what} message #{seq}, no reply")
+    words = f"{what} message #{{}}, no reply"
+    return report_rows(model.objects.exclude(is_right), code, words, "message__seq")
 
 
 def find_changed_contexts() -> Iterator[Violation]:
