@@ -108,27 +108,23 @@ def _make_branch(conversation: Conversation, seq: int) -> tuple[Conversation, Co
         missing = _("There is no message #%(seq)s.") % {"seq": seq}
         raise CommandError("not_found", missing)
     title = conversation.title or _("New conversation")
-    made = _make_copy(conversation, (_("%(title)s (branch)") % {"title": title})[:200])
-    made.branched_seq = seq
-    made.save()
-    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
-    limits.admit_conversation(conversation.owner_id)
+    title = (_("%(title)s (branch)") % {"title": title})[:200]
+    made = _make_copy(conversation, seq, title, branched_seq=seq)
     return made, CopyEnd(seq, message.superseded_at)
 
 
 def _make_alternative(
     conversation: Conversation, seq: int
 ) -> tuple[Conversation, CopyEnd]:
-    made = _make_copy(conversation, conversation.title)
-    for name in ("pinned_at", "archived_at", "answers_late"):
-        setattr(made, name, getattr(conversation, name))
-    made.save()
-    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
-    limits.admit_conversation(conversation.owner_id)
-    return made, CopyEnd(seq - 1)
+    names = ("pinned_at", "archived_at", "answers_late")
+    same = {name: getattr(conversation, name) for name in names}
+    return _make_copy(conversation, seq, conversation.title, **same), CopyEnd(seq - 1)
 
 
-def _make_copy(conversation: Conversation, title: str) -> Conversation:
+def _make_copy(
+    conversation: Conversation, seq: int, title: str, **values: object
+) -> Conversation:
+    """Store a copy without messages, and record that its owner has branched there."""
     by_user = conversation.title_set_by == Source.USER
     copied = Source.COPY if title else Source.NONE
     made = transcript.create_conversation(
@@ -144,9 +140,13 @@ def _make_copy(conversation: Conversation, title: str) -> Conversation:
     )
     made.title_seqs = transcript.list_title_seqs(conversation)
     made.branched_from = conversation
-    made.token_ratio = conversation.token_ratio
-    made.token_overhead = conversation.token_overhead
-    made.token_sums = conversation.token_sums
+    for name in ("token_ratio", "token_overhead", "token_sums"):
+        values[name] = getattr(conversation, name)
+    for name, value in values.items():
+        setattr(made, name, value)
+    made.save()
+    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
+    limits.admit_conversation(conversation.owner_id)
     return made
 
 
