@@ -7,7 +7,7 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, ClassVar, TypeVar
 
 import httpx2
@@ -150,12 +150,10 @@ def _read_buffered(response: Any) -> bytes:
 
 
 async def _exhaust_chunks(chunks: AsyncIterator[bytes]) -> None:
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(END_SECONDS):
             async for _ in chunks:
                 pass
-    except TimeoutError:
-        return
 
 
 class OpenAIChat(ChatOpenAI):

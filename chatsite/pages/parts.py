@@ -6,6 +6,7 @@ that has changed is another part.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from operator import attrgetter
 
 from django.forms import Form, MultipleChoiceField
 from django.template.loader import render_to_string
@@ -33,6 +34,11 @@ DIALOG_BUTTON = (
 SWITCH = (
     '<button type="button" class="switch" role="switch" data-switch="{}"'
     ' aria-checked="{}" aria-label="{}"></button>'
+)
+
+SHOWN_OF_SUMMARY = attrgetter(
+    *("version", "level", "first_seq", "last_seq", "text", "model"),
+    *("is_trimmed", "tokens_before", "tokens_after", "has_older"),
 )
 
 cache = Cache(CACHE_BYTES)
@@ -72,7 +78,6 @@ def render_row(
     is_marked = bool(query and listed.archived_at)
     marks = tuple(slots.draw_each("row.mark", conversation=listed))
     values = {
-        "row": listed,
         "is_open": is_open,
         "is_marked": is_marked,
         "marks": marks,
@@ -80,9 +85,9 @@ def render_row(
         "chosen": chosen,
         "selecting": selecting,
     }
-    shown = (listed.uuid, listed.title, listed.updated_at, is_open, is_marked, chosen)
-    shown = (*shown, marks, tuple(names))
-    return _render_once("chat/_conversation_row.html", values, *shown, selecting)
+    shown = (listed.uuid, listed.title, listed.updated_at, *values.values())
+    values["row"] = listed
+    return _render_once("chat/_conversation_row.html", values, *shown)
 
 
 def render_seen_message(message: SeenMessage) -> SafeString:
@@ -144,19 +149,7 @@ def render_form_fields(form: Form) -> SafeString:
 
 def _list_shown(summary: Summary) -> tuple[Hashable, ...]:
     """Return what the templates show of a summary."""
-    return (
-        summary.version,
-        summary.level,
-        summary.first_seq,
-        summary.last_seq,
-        summary.text,
-        summary.model,
-        summary.is_trimmed,
-        summary.tokens_before,
-        summary.tokens_after,
-        summary.has_older,
-        repr(summary.flags),
-    )
+    return (*SHOWN_OF_SUMMARY(summary), repr(summary.flags))
 
 
 def _render_once(

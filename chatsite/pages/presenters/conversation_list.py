@@ -32,8 +32,7 @@ from ..forms import ListForm
 PAGE = 200
 # What a row of the list shows; policies and prompts stay in the database.
 COLUMNS = (
-    *("uuid", "title", "updated_at", "pinned_at", "archived_at"),
-    "imported_from",
+    *("uuid", "title", "updated_at", "pinned_at", "archived_at", "imported_from"),
 )
 MAX_TITLES = 20
 MAX_UNDO = 3
@@ -65,7 +64,8 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         return {"sections": [], "query": data.get("q", ""), "found": []}
     asked = form.cleaned_data
     query, archived = asked["q"], asked["view"] == "archived"
-    filters = {name: asked[name] for name in plugins.sources[plugins.ListFilter]}
+    known = plugins.sources[plugins.ListFilter]
+    filters = {name: asked[name] for name in known}
     keys = {name: key for name, key in filters.items() if key is not None}
     counted = _with_archived(user=user.pk, **keys)
     shown: dict[str, Any] = {
@@ -77,20 +77,13 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         "choosers": [],
         "folds": [],
         "chosen": urlencode(keys),
-        "nothing": next(
-            (
-                f.nothing
-                for n, f in plugins.sources[plugins.ListFilter].items()
-                if n in keys
-            ),
-            "",
-        ),
+        "nothing": next((known[name].nothing for name in keys), ""),
         "selecting": asked["select"],
         "most_at_once": library.MOST_AT_ONCE,
         "state": _keep_state(asked),
     }
     marking: list[Callable[..., Mapping[int, Sequence[str]]]] = []
-    for each in plugins.sources[plugins.ListFilter].values():
+    for each in known.values():
         choices = [choice for name, choice in counted if name == each.name]
         shown |= each.describe_choices(choices, filters[each.name])
         if choices:
@@ -100,9 +93,8 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
             marking.append(partial(each.find_marks, choices=choices, chosen=chosen))
     if query:
         searched = _narrow_by_filters(conversation_search.list_searched(user), keys)
-        titled = searched.filter(title__iregex=spell(query).pattern)
-        titles = narrow_rows(titled)
-        titles = list(titles.only(*COLUMNS)[:MAX_TITLES])
+        titled = narrow_rows(searched.filter(title__iregex=spell(query).pattern))
+        titles = list(titled.only(*COLUMNS)[:MAX_TITLES])
         shown["sections"] = [ListSection(_("Titles"), titles)] if titles else []
         shown["found"] = conversation_search.find_messages(user, query, searched)
         shown["row_marks"] = _find_marks(titles, marking)

@@ -297,10 +297,6 @@ def check_shutdowns() -> str:
     return told or "no model of the site has an announced end"
 
 
-def check_chat_model() -> str:
-    return _ask_model(providers.default_model())
-
-
 def check_summary_model() -> str:
     return _ask_model(providers.summary_model(providers.default_model()))
 
@@ -349,7 +345,7 @@ OF_DATABASE = {
     "names",
 }
 MODEL_CHECKS: dict[str, Check] = {
-    "chat model": check_chat_model,
+    "chat model": lambda: _ask_model(providers.default_model()),
     "summary model": check_summary_model,
     "providers": check_providers,
 }
