@@ -13,6 +13,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from memory.engine.blank import drop_fences
+from memory.engine.summaries.schemas import is_chinese
 from memory.engine.tokens import count_text, count_tokens
 
 from .extractive import is_question, split_sentences
@@ -226,15 +227,6 @@ def read_asked(chat: Sequence[BaseMessage]) -> Question:
     stated = [s for s in read_message(chat[-1]) if not s.is_question] if chat else []
     phrases = CHINESE if is_chinese(split_files(text)[0]) else ENGLISH
     return Question(text, stated, read_sent(chat[:-1]), phrases)
-
-
-def is_chinese(text: str) -> bool:
-    """Return True if most of the words are Chinese.
-
-    Names and numbers in Latin letters count as one each.
-    """
-    characters = sum("\u3400" <= char <= "\u9fff" for char in text)
-    return characters > len(re.findall(r"[A-Za-z]+", text))
 
 
 def clip_quote(text: str) -> str:

@@ -23,11 +23,12 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from memory.engine.compose import dump_body, to_wire
 from memory.engine.summaries.material import read_request
 from memory.engine.summaries.prompts import MARKER as SUMMARY_MARK
-from memory.engine.summaries.schemas import render_summary
+from memory.engine.summaries.schemas import is_chinese, render_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD
+from memory.engine.tools.shorten import map_strings
 
 from ..naming import TITLE_MARK
-from .answers import answer_messages, is_chinese, list_image_urls
+from .answers import answer_messages, list_image_urls
 from .extractive import make_title, name_in_chinese, summarize_extractively
 from .structured import fill_shape, find_shape
 from .tool_use import answer_from_results, find_calls
@@ -148,20 +149,11 @@ def _answer_summary_request(prompt: str, data: dict[str, Any]) -> str:
                 shape, text.encode("utf-8", "replace").decode().splitlines()
             )
             if is_chinese(text):
-                filled = _name_speakers(filled)
+                filled = map_strings(filled, name_in_chinese)
             if _count_tokens(render_summary(filled)) + MESSAGE_OVERHEAD <= room:
                 return json.dumps(filled, ensure_ascii=False)
     text = summarize_extractively(texts, previous=previous, max_tokens=room)
     return name_in_chinese(text) if is_chinese(text) else text
-
-
-def _name_speakers(value: Any) -> Any:
-    """Return an object whose texts name their speakers in Chinese."""
-    if isinstance(value, dict):
-        return {name: _name_speakers(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_name_speakers(each) for each in value]
-    return name_in_chinese(value) if isinstance(value, str) else value
 
 
 def _quote_messages(messages: list[dict[str, Any]]) -> Iterator[str]:

@@ -14,15 +14,9 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from memory.engine.cut_points import find_newest_question, is_late
+from memory.engine.summaries.schemas import is_chinese
 
-from .answers import (
-    AND_QUESTION,
-    Question,
-    clip_quote,
-    find_answer,
-    is_chinese,
-    read_asked,
-)
+from .answers import AND_QUESTION, Question, clip_quote, find_answer, read_asked
 from .extractive import is_question
 from .phrases import CHINESE, ENGLISH
 from .statements import find_similar, read_fenced

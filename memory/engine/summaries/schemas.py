@@ -188,7 +188,8 @@ def dump_summary(value: BaseModel) -> Data:
 def render_summary(structured: Mapping[str, Any]) -> str:
     """Render the data of a summary: a heading and a list for each field."""
     lines: list[str] = []
-    known = CHINESE_HEADINGS if _is_in_chinese(structured) else {}
+    texts = "\n".join(filter(None, map(_render_entry, structured.values())))
+    known = CHINESE_HEADINGS if is_chinese(texts) else {}
     for name, value in structured.items():
         heading = f"{name.replace('_', ' ').capitalize()}:"
         if name in known:
@@ -206,9 +207,8 @@ def render_summary(structured: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _is_in_chinese(structured: Mapping[str, Any]) -> bool:
-    """Return whether its texts have more Chinese characters than Latin words."""
-    text = "\n".join(filter(None, map(_render_entry, structured.values())))
+def is_chinese(text: str) -> bool:
+    """Return whether the text has more Chinese characters than Latin words."""
     characters = sum("\u3400" <= char <= "\u9fff" for char in text)
     return characters > len(re.findall(r"[A-Za-z]+", text))
 

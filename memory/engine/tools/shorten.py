@@ -42,7 +42,7 @@ def clip_tool_args(
         return text[:KEPT_CHARS] + mark if len(text) > limit else text
 
     return [
-        _change_arguments(message, lambda args: _map_strings(args, cut), tools)
+        _change_arguments(message, lambda args: map_strings(args, cut), tools)
         for message in messages
     ]
 
@@ -133,7 +133,7 @@ def cut_message(
         shorter_text = cut_to(chars)
 
         def cut_all(args: Mapping[str, Any]) -> Mapping[str, Any]:
-            shorter = _map_strings(args, shorter_text)
+            shorter = map_strings(args, shorter_text)
             size = len(json.dumps(shorter, default=repr))
             # Many short values, or other ones than texts.
             is_long = size > max(2 * chars, 2 * len(shorter_text("x" * (chars + 1))))
@@ -202,11 +202,12 @@ def _change_block(block: Any, args: Mapping[str | None, Any]) -> Any:
     return block | values
 
 
-def _map_strings(value: Any, cut: Cut) -> Any:
+def map_strings(value: Any, cut: Cut) -> Any:
+    """Return a value of JSON with its texts cut, or changed in another way."""
     if isinstance(value, str):
         return cut(value)
     if isinstance(value, Mapping):
-        return {key: _map_strings(each, cut) for key, each in value.items()}
+        return {key: map_strings(each, cut) for key, each in value.items()}
     if isinstance(value, list):
-        return [_map_strings(each, cut) for each in value]
+        return [map_strings(each, cut) for each in value]
     return value
