@@ -496,15 +496,6 @@ def read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
     return [as_langchain(*replace_columns(row, sent_text="")) for row in found]
 
 
-def keep_prompts(conversation: Conversation, built: RequestContext) -> None:
-    """Store the texts that a context refers to by hash, as they are in it.
-
-    The conversation may have other texts by now. Call it in the transaction that
-    records the context, after the row of its conversation was locked.
-    """
-    prompts.keep_texts(conversation, built.texts)
-
-
 def make_request_context(
     conversation: Conversation,
     context: Context,

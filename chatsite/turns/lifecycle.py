@@ -17,7 +17,7 @@ from langchain_core.messages.tool import ToolCallChunk
 
 from chatsite.features.tools.tool_loop.steps import close_steps, has_open_calls
 from chatsite.llm import pricing, providers
-from memory import calibration, context, transcript
+from memory import calibration, context, prompts, transcript
 from memory.compaction import lease, preparation
 from memory.engine.summaries.material import dump_json
 from memory.leases import Claim, LeaseStatus, new_owner
@@ -237,7 +237,8 @@ def record_request(
         tokens_estimated=built.tokens,
         parts=built.parts,
     )
-    context.keep_prompts(conversation, built)
+    # As they are in the context: the conversation may have other texts by now.
+    prompts.keep_texts(conversation, built.texts)
     return insert_row(call)
 
 

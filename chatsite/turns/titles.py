@@ -164,16 +164,14 @@ def _finish_title(job: _Job, reply: AIMessage) -> str:
         pk=job.call.conversation_id, title_set_by=Conversation.TitleSource.AUTO
     )
     conversation = rows.select_for_update().first()
-    if not title or conversation is None or _is_deleted(conversation, job.call):
+    if not title or conversation is None:
         return ""
-    rows.update(title=title, title_seqs=job.call.refs["messages"])
+    seqs = job.call.refs["messages"]
+    # A message that the title was made from may have been deleted meanwhile.
+    if conversation.messages.filter(seq__in=seqs).exclude(deleted_at=None).exists():
+        return ""
+    rows.update(title=title, title_seqs=seqs)
     return title
-
-
-def _is_deleted(conversation: Conversation, call: ModelCall) -> bool:
-    """Return whether a message that the title was made from was deleted meanwhile."""
-    read = conversation.messages.filter(seq__in=call.refs["messages"])
-    return read.exclude(deleted_at=None).exists()
 
 
 def _record_cost(call: ModelCall) -> bool:

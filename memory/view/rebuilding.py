@@ -57,6 +57,7 @@ def rebuild_context(call: ModelCall) -> RequestContext:
 EXTERNAL = frozenset({"client"})
 # Functions that rebuild external requests, by key, if the app that keeps them is on.
 rebuilders: dict[str, Callable[[ModelCall], RequestContext]] = {}
+NoteImages = Callable[[Conversation, Sequence[BaseMessage], Any], None]
 
 
 def rebuild_contexts(calls: Sequence[ModelCall]) -> list[RequestContext]:
@@ -64,24 +65,12 @@ def rebuild_contexts(calls: Sequence[ModelCall]) -> list[RequestContext]:
 
     The sources of requests composed here are read once for all of them.
     """
-    others, found = _read_sent(calls)
-    return [
-        others[call.pk]
-        if found is None or call.pk in others
-        else _send_again(call, _recompose(call, found, image_source.note_again), found)
-        for call in calls
-    ]
+    return _rebuild_each(calls, _send_again, image_source.note_again)
 
 
 def recompose_contexts(calls: Sequence[ModelCall]) -> list[RequestContext]:
     """Return the contexts and parts for counting: without what was sent for them."""
-    others, found = _read_sent(calls)
-    return [
-        others[call.pk]
-        if found is None or call.pk in others
-        else _recount(call, _recompose(call, found, image_source.note_sizes), found)
-        for call in calls
-    ]
+    return _rebuild_each(calls, _recount, image_source.note_sizes)
 
 
 def _recount(call: ModelCall, context: Context, found: "_Sources") -> RequestContext:
@@ -94,18 +83,26 @@ def _find_tools(refs: Mapping[str, Any], texts: Mapping[str, str]) -> str:
     return texts.get(refs.get("tools_text") or refs.get("tools_sha256", ""), "")
 
 
-def _read_sent(
+def _rebuild_each(
     calls: Sequence[ModelCall],
-) -> tuple[dict[int, RequestContext], "_Sources | None"]:
-    """Rebuild the external requests, and read the sources of the others."""
+    rebuild: Callable[[ModelCall, Context, "_Sources"], RequestContext],
+    note: NoteImages,
+) -> list[RequestContext]:
+    """Rebuild external requests as their app does, and the others with `rebuild`."""
     others = {
-        call.pk: rebuild(call)
+        call.pk: rebuild_external(call)
         for call in calls
-        for name, rebuild in rebuilders.items()
+        for name, rebuild_external in rebuilders.items()
         if name in call.refs
     }
     composed = [call for call in calls if call.pk not in others]
-    return others, _read_sources(composed) if composed else None
+    found = _read_sources(composed) if composed else None
+    return [
+        others[call.pk]
+        if found is None or call.pk in others
+        else rebuild(call, _recompose(call, found, note), found)
+        for call in calls
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +216,7 @@ def _read_sources(calls: Sequence[ModelCall]) -> _Sources:
     )
 
 
-def _recompose(
-    call: ModelCall,
-    found: _Sources,
-    note: Callable[[Conversation, Sequence[BaseMessage], Any], None],
-) -> Context:
+def _recompose(call: ModelCall, found: _Sources, note: NoteImages) -> Context:
     """Return the context of a request; `note` marks the images sent with it."""
     conversation, refs, texts = call.conversation, call.refs, found.texts
     sent = found.edited(refs)

@@ -6,7 +6,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from langchain_core.messages import AIMessage
 
-from memory import context, transcript, versions
+from memory import context, prompts, transcript, versions
 from memory.compaction import compactor
 from memory.engine.summaries.material import read_request
 from memory.integrity import audit
@@ -71,7 +71,7 @@ def say_with_tools(conversation, text, *calls):
 @transaction.atomic
 def record(conversation, built, reply=None, model="m", **reported):
     """The request of a built context, as it is stored."""
-    context.keep_prompts(conversation, built)
+    prompts.keep_texts(conversation, built.texts)
     return ModelCall.objects.create(
         conversation=conversation,
         purpose=ModelCall.Purpose.REPLY,

@@ -57,7 +57,7 @@ def test_imported_prompt_is_removed_even_without_a_request(alice):
 def test_a_second_request_links_nothing_twice(own):
     built = context.build_request_context(own)
     with CaptureQueriesContext(connection) as asked, transaction.atomic():
-        context.keep_prompts(own, built)
+        prompts.keep_texts(own, built.texts)
     assert len([each for each in asked if "SAVEPOINT" not in each["sql"]]) <= 4
     assert own.prompts.count() == 2
 

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from chatsite.turns.copying import copies
-from memory import actions, context, library, transcript
+from memory import actions, context, library, prompts, transcript
 from memory.models import Conversation, Prompt
 from memory.view import rebuilding
 
@@ -79,7 +79,7 @@ def test_earlier_requests_stay_provable(client, conversation):
 def test_a_request_that_waited_keeps_what_it_was_built_with(conversation):
     built = context.build_request_context(conversation)
     actions.set_system_prompt(conversation, OWN)
-    context.keep_prompts(conversation, built)
+    prompts.keep_texts(conversation, built.texts)
     assert Prompt.objects.filter(pk=built.refs["system"]).exists()
 
 
