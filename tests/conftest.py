@@ -167,7 +167,7 @@ def fresh_models():
     """A model remembers the settings it was built with, and what its provider refused;
     no test may inherit one."""
     providers.build.cache_clear()
-    dialects.forget_dialects()
+    dialects._known.clear()
     yield
     providers.build.cache_clear()
 
@@ -175,7 +175,7 @@ def fresh_models():
 @pytest.fixture(autouse=True)
 def fresh_accounts():
     """Reset the processor time of all accounts before a test."""
-    processor_time.forget_accounts()
+    processor_time._accounts.clear()
 
 
 @pytest.fixture(scope="module")

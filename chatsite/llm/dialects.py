@@ -172,10 +172,6 @@ def remember_dialect(name: str, dialect: Dialect) -> None:
         _known[provider.base_url, name] = dialect
 
 
-def forget_dialects() -> None:
-    _known.clear()
-
-
 def find_other(
     dialect: Dialect,
     error: BaseException,

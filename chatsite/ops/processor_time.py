@@ -124,12 +124,6 @@ def _get_account(key: Key) -> Account:
     return account
 
 
-def forget_accounts() -> None:
-    """Forget all accounts; for tests."""
-    with _accounts_lock:
-        _accounts.clear()
-
-
 class ProcessorTimeMiddleware:
     """The middleware that counts requests, behind the one that reads the session.
 

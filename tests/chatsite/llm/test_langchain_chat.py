@@ -41,7 +41,7 @@ def use_model(settings, asked, **values):
     model = Model(name="claude", model=asked, window=50_000, images=True)
     settings.PROVIDERS = (ModelProvider(**provider, models=[model]),)
     providers.build.cache_clear()
-    dialects.forget_dialects()
+    dialects._known.clear()
 
 
 @pytest.fixture(params=APIS)
@@ -54,7 +54,7 @@ def api(request, settings, monkeypatch):
         settings.TOOLS = own_tools.PATHS
         yield made
         providers.build.cache_clear()
-        dialects.forget_dialects()
+        dialects._known.clear()
 
 
 async def read(*messages, **bind):

@@ -68,12 +68,12 @@ def use(settings, upstream):
         settings.CHAT_MODEL = ""
         settings.TOOLS = own_tools.PATHS
         providers.build.cache_clear()
-        dialects.forget_dialects()
+        dialects._known.clear()
 
     use(use_responses_api=True)
     yield use
     providers.build.cache_clear()
-    dialects.forget_dialects()
+    dialects._known.clear()
 
 
 async def read(*messages, **bind):

@@ -29,14 +29,14 @@ NAMES = ("web.run", "web_run", "x" * 90, "天气", "2nd", "")
 
 @pytest.fixture(params=PROVIDERS, ids=lambda provider: provider.name)
 def provider(request, settings, upstream):
-    dialects.forget_dialects()
+    dialects._known.clear()
     settings.CHAT_MODEL = request.param.model
     settings.TOOLS = many_tools.PATHS
     settings.TOOLS_ON_DEMAND = 0
     settings.CONTEXT_WINDOW = 400_000
     upstream.provider = request.param
     yield request.param
-    dialects.forget_dialects()
+    dialects._known.clear()
 
 
 def check(conversation):
