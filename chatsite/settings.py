@@ -44,27 +44,15 @@ SITE_ORIGINS = env.origin_list("SITE_ORIGINS")
 CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 
 # Features that the core imports, an app each: no site is without them.
-ALWAYS = [
-    "chatsite.features.attachments",
-    "chatsite.features.tools",
-    "chatsite.features.tree",
-]
+ALWAYS = [f"chatsite.features.{name}" for name in ("attachments", "tools", "tree")]
 # The others that every site has; it works without one that is taken out.
 FEATURES = [
-    "chatsite.features.code_blocks",
-    "chatsite.features.devices",
-    "chatsite.features.facts",
-    "chatsite.features.feedback",
-    "chatsite.features.grounding",
-    "chatsite.features.importing",
-    "chatsite.features.installable",
-    "chatsite.features.labels",
-    "chatsite.features.retention",
-    "chatsite.features.review_queue",
-    "chatsite.features.rules",
-    "chatsite.features.sharing",
-    "chatsite.features.signin",
-    "chatsite.features.unread",
+    f"chatsite.features.{name}"
+    for name in (
+        *("code_blocks", "devices", "facts", "feedback", "grounding", "importing"),
+        *("installable", "labels", "retention", "review_queue", "rules", "sharing"),
+        *("signin", "unread"),
+    )
 ]
 # Apps that are off until EXTRAS names them: what it calls them.
 CONTRIB = {
