@@ -162,10 +162,18 @@ document.addEventListener("htmx:oobBeforeSwap", ({ detail: { fragment } }) => {
   }
 }, true);
 
+/* One answer is beside its reply, also if that is not the last one any more. */
+function putBelow(beside) {
+  for (const other of document.querySelectorAll(".beside")) if (other !== beside) other.remove();
+  const turn = document.querySelector(`.turn:has(#message-${beside.dataset.reply})`);
+  if (turn && turn !== beside.previousElementSibling) turn.after(beside);
+}
+
 // The answer beside a reply comes into sight, and goes with its button.
 document.addEventListener("htmx:load", ({ target }) => {
   const beside = target.closest(".beside");
   if (!beside) return;
+  if (beside === target) putBelow(beside);
   beside.scrollIntoView({ block: "nearest" });
   if (!beside.querySelector("[aria-busy]")) markDifferences(beside);
 });

@@ -213,6 +213,26 @@ def ask_slowly(chat):
     return trial
 
 
+def test_second_answer_is_at_its_reply_which_another_one_shows_again(talk):
+    page, ask = talk.page, talk.page.locator("#desk .primary")
+    part(page, "window").locator("> .switch").click()
+    address = ask.get_attribute("hx-post")
+    ask.click()
+    beside = page.locator(".beside")
+    expect(beside.locator(".mark").first).to_have_text("Complete")
+    talk.say("And what else do you know?")
+    # As asked by a page that was not drawn with the newest reply yet.
+    again = "htmx.ajax('POST', '{}', {{target: '#turns', swap: 'beforeend'}})"
+    page.evaluate(again.format(address))
+    expect(page.locator(".turn:has(#message-4) + .beside")).to_have_count(1)
+    expect(beside.locator(".mark").first).to_have_text("Complete")
+    expect(page.locator("#message-6")).to_be_visible()
+    page.evaluate(again.format(address.replace("/4/", "/6/")))
+    expect(page.locator(".turn:has(#message-6) + .beside")).to_have_count(1)
+    expect(page.locator("#message-4")).to_be_visible()
+    expect(page.locator("#message-6")).to_be_hidden()
+
+
 def test_second_answer_stays_when_the_turns_are_drawn_again(slow_chat):
     ask_slowly(slow_chat)
     # A sync, as after a summary or a change in another tab.
