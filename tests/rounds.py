@@ -1,4 +1,4 @@
-"""How much a random test does: a part in each run, all of it in `make test-weekly`."""
+"""Rounds of random tests: a part in each run, all of them in `make test-weekly`."""
 
 import os
 

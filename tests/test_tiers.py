@@ -40,7 +40,7 @@ def test_each_kind_of_test_is_in_one_run():
         assert count_runs("postgresql", marks) == 0, marks
 
 
-def test_all_rounds_are_taken_in_the_weekly_tests():
+def test_weekly_tests_take_all_rounds():
     weekly = SCRIPT.partition("\nweekly() {")[2].partition("\n}")[0]
     _, _, every = weekly.partition("export TEST_ROUNDS=all\n")
     runs = re.findall(r'^  run_on_two (\w+) "([^"]+)" ', every, re.M)

@@ -5,9 +5,11 @@ Neither of them may hold up the other, nor the stream.
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import TypeVar
 
 from django.conf import settings
 
@@ -15,10 +17,13 @@ from chatsite.llm import streaming
 from chatsite.protocol import events, layer
 from memory.database import TRANSIENT_DB_ERRORS, name_of
 from memory.engine import replies
+from memory.leases import work_under_lease
 
 from . import checkpoints, lifecycle
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # The stream is left alone between two frames: what comes meanwhile is read at once.
 # Frames of the first second follow closely, so that a reply is seen to begin.
@@ -56,6 +61,25 @@ class ReplyStreamer:
     _offer_at: float = 0.0
     _frame: asyncio.Task[None] | None = None
     _save: asyncio.Task[None] | None = None
+
+    @staticmethod
+    async def work_under_claim(
+        claim: lifecycle.TurnClaim, work: Awaitable[T]
+    ) -> tuple[T, lifecycle.TurnClaim]:
+        """Return the result of work before the stream, and the claim as it was renewed.
+
+        A provider may take longer than a lease until its answer begins.
+        """
+
+        async def renew() -> None:
+            nonlocal claim
+            started = monotonic()
+            status = await checkpoints.save_checkpoint(claim, "")
+            if status is lifecycle.LeaseStatus.KEPT:
+                claim = replace(claim, renewed_at=started)
+
+        result = await work_under_lease(work, renew, checkpoints.CHECKPOINT_SECONDS)
+        return result, claim
 
     async def run(self) -> BaseException | None:
         """Pass the stream on until it ends, or `hold` is no longer KEPT.

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from operator import attrgetter
 from time import monotonic
 from types import ModuleType
@@ -109,34 +109,27 @@ async def _make_room(conversation_id: int, limit: int | None, rounds: bool) -> N
         await asyncio.sleep(ROOM_SECONDS)
 
 
-def spawn_task(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
-    """Do the work in a detached task that ends with the process; None: at shutdown."""
-    if _closing.is_set():
+def spawn_task(
+    work: Coroutine[Any, Any, Any], name: str = ""
+) -> asyncio.Task[Any] | None:
+    """Do the work in a detached task that ends with the process.
+
+    None: at shutdown, or while this process has a task of that name.
+    """
+    is_running = name and any(task.get_name() == name for task in _tasks)
+    if _closing.is_set() or is_running:
         work.close()
         return None
     # Nearly empty: inherited whole from an HTTP request, a task would use that
     # request's thread for the database, which is gone when the response is out.
     context = contextvars.Context()
     context.run(work_owner.set, work_owner.get())
-    task = asyncio.get_running_loop().create_task(work, context=context)
+    task = asyncio.get_running_loop().create_task(
+        work, name=name or None, context=context
+    )
     _tasks.add(task)
     task.add_done_callback(_forget_task)
     return task
-
-
-def one_at_a_time(
-    work: Callable[[], Awaitable[None]],
-) -> Callable[[], Coroutine[Any, Any, None]]:
-    """Wrap background work that this process does not begin again while it runs."""
-    lock = asyncio.Lock()
-
-    @wraps(work)
-    async def run_alone() -> None:
-        if not lock.locked():
-            async with lock:
-                await work()
-
-    return run_alone
 
 
 def _forget_task(task: asyncio.Task[None]) -> None:

@@ -55,7 +55,6 @@ def take_due() -> list[ProviderErasure]:
     return taken
 
 
-@runner.one_at_a_time
 async def erase_due() -> None:
     while taken := await database_sync_to_async(take_due)():
         for row in taken:
@@ -85,4 +84,4 @@ async def _delete_response(row: ProviderErasure) -> bool:
 
 async def sweep_erasures() -> None:
     """Send all due requests in a separate task, so that no other work waits."""
-    runner.spawn_task(erase_due())
+    runner.spawn_task(erase_due(), "provider erasures")

@@ -221,7 +221,6 @@ def _note_failure(provider: IdentityProvider, error: Exception) -> None:
     logger.warning("not rechecked: provider=%s reason=%s", provider.id, reason)
 
 
-@runner.one_at_a_time
 async def recheck_all() -> None:
     while taken := await database_sync_to_async(take_due)():
         await recheck_people(taken)
@@ -232,7 +231,7 @@ async def sweep_due_accounts() -> None:
 
     So a provider that does not answer delays no other background work.
     """
-    runner.spawn_task(recheck_all())
+    runner.spawn_task(recheck_all(), "rechecks of accounts")
 
 
 def is_wanted() -> bool:

@@ -145,21 +145,15 @@ def show_image(
     request: HttpRequest, conversation: Conversation, seq: int, place: int
 ) -> HttpResponse:
     """Return an image of message `seq` as models get it, or its small copy."""
-    response = respond_with_image_of(request, conversation, seq, place)
-    ending = response["Content-Type"].partition("/")[2]
-    return respond_with_file(response, conversation, f"{seq}-{place + 1}.{ending}")
-
-
-def respond_with_image_of(
-    request: HttpRequest, conversation: Conversation, seq: int, place: int
-) -> HttpResponse:
-    """Return an image of message `seq`, or its small copy if the address says so."""
-    row = files.find_image(conversation, seq, place)
-    if row is None:
-        raise Http404
     is_small = request.GET.get("size") == "small"
-    kind, data = (files.SMALL_TYPE, row.small) if is_small else (row.type, row.data)
-    return _respond_with_image(HttpResponse(bytes(data), kind))
+    found = files.read_image_of(conversation, seq, place, is_small)
+    if found is None:
+        raise Http404
+    kind, data = found
+    response = HttpResponse(data, kind)
+    ending = kind.partition("/")[2]
+    name = f"{seq}-{place + 1}.{ending}"
+    return _respond_with_image(respond_with_file(response, conversation, name))
 
 
 @private_page("GET")

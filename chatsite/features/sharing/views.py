@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from chatsite import slots
-from chatsite.features.attachments.views import respond_with_image_of
+from chatsite.features.attachments.images.files import read_image_of
 from chatsite.pages.presenters import snapshot
 from chatsite.pages.views import read_number
 from memory.images.image_source import without_bytes
@@ -136,8 +136,14 @@ def show_shared_image(
     """Return an image of a message that the link shows, if it shows images."""
     if not (share.with_images and shown_messages(share).filter(seq=seq).exists()):
         raise Http404
-    response = respond_with_image_of(request, share.conversation, seq, place)
+    is_small = request.GET.get("size") == "small"
+    found = read_image_of(share.conversation, seq, place, is_small)
+    if found is None:
+        raise Http404
+    kind, data = found
+    response = HttpResponse(data, kind)
     response["Content-Disposition"] = "attachment"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     return response
 
 

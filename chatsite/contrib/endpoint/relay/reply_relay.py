@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import replace
-from time import monotonic
 from typing import Any
 
 from chatsite import metrics
@@ -18,13 +17,12 @@ from chatsite.contrib.endpoint.store.request_store import StoredRequest
 from chatsite.llm.streaming import clean_text
 from chatsite.protocol import events
 from chatsite.turns import runner
-from chatsite.turns.checkpoints import CHECKPOINT_SECONDS, save_checkpoint
 from chatsite.turns.lifecycle import TurnResult
 from chatsite.turns.models import Turn
 from chatsite.turns.runner import FINISH_SECONDS
 from memory.database import retry
 from memory.engine import replies
-from memory.leases import LeaseStatus, work_under_lease
+from memory.leases import LeaseStatus
 
 from .client_connection import Connection, GoneError
 from .provider_answer import CutError, ProviderAnswer, fetch_answer
@@ -116,15 +114,10 @@ class ReplyRelay:
 
     async def _fetch(self, headers: Headers) -> ProviderAnswer:
         fetched = fetch_answer(self.request, headers, self.stored.earlier)
-        # An answer in one piece begins when all of it is written.
-        held = work_under_lease(fetched, self._renew_lease, CHECKPOINT_SECONDS)
-        return await self.client.run_unless_gone(held)
-
-    async def _renew_lease(self) -> None:
-        claim, started = self.stored.claim, monotonic()
-        if await save_checkpoint(claim, "") is LeaseStatus.KEPT:
-            claim = replace(claim, renewed_at=started)
-            self.stored = replace(self.stored, claim=claim)
+        begun = FollowingStreamer.work_under_claim(self.stored.claim, fetched)
+        answer, claim = await self.client.run_unless_gone(begun)
+        self.stored = replace(self.stored, claim=claim)
+        return answer
 
     async def _follow(self, answer: ProviderAnswer, own: Headers) -> tuple[str, str]:
         """Relay a reply and return its state and error code."""

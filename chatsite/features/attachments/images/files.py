@@ -112,6 +112,16 @@ def has_any_image(conversation: Conversation) -> bool:
     return conversation.image_files.exists()
 
 
+def read_image_of(
+    conversation: Conversation, seq: int, place: int, is_small: bool
+) -> tuple[str, bytes] | None:
+    """Return the media type and the bytes of an image, or of its small copy."""
+    row = find_image(conversation, seq, place)
+    if row is None:
+        return None
+    return (SMALL_TYPE, bytes(row.small)) if is_small else (row.type, bytes(row.data))
+
+
 def read_id(value: Any) -> UUID | None:
     """Return the UUID, None if it is not valid: an import can contain any text."""
     try:

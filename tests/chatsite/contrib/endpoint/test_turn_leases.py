@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from chatsite.contrib.endpoint.relay import reply_relay
-from chatsite.turns import runner
+from chatsite.turns import checkpoints, runner
 from chatsite.turns.models import Turn
 from memory.models import Message, ModelCall
 from tests.fakes.upstream import answer_ok
@@ -24,7 +23,7 @@ LEASE = 1.0
 @pytest.fixture(autouse=True)
 def _short_leases(settings, monkeypatch):
     settings.TURN_LEASE_SECONDS, settings.TURN_SWEEP_SECONDS = LEASE, 0.2
-    monkeypatch.setattr(reply_relay, "CHECKPOINT_SECONDS", LEASE / 5)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", LEASE / 5)
 
 
 async def sweep_beside(work):

@@ -163,7 +163,7 @@ function open({ dataset }) {
   if (!place) return;
   const closed = [...place.querySelectorAll(":scope > details")];
   for (let put = place.closest("details"); put; put = put.parentElement.closest("details")) closed.push(put);
-  // As a person opens them: a redraw of the pane opens them again.
+  // As a user opens them: a redraw of the pane opens them again.
   for (const put of closed) if (!put.open) put.querySelector(":scope > summary").click();
   place.scrollIntoView({ block: "center" });
 }
