@@ -43,7 +43,7 @@ LIST_FILTER = ListFilter(
     find_choices=count_single,
     describe_choices=describe_fold,
     # No marks, as the rows name the client already.
-    find_marks=lambda _rows, _choices, _chosen: {},
+    find_marks=lambda _rows, **_chosen: {},
     template="endpoint/_single_calls.html",
     nothing=_("There are no single calls."),
     unfold=lambda rows: rows.exclude(Exists(SINGLE)),
