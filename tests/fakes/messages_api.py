@@ -91,9 +91,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Connection", "close")
         self.end_headers()
-        for event in its.list_events(entry) if its else list_events("m", entry):
-            self.write(event, its)
         try:
+            for event in its.list_events(entry) if its else list_events("m", entry):
+                self.write(event, its)
             while entry == HANG and not api.closed.wait(0.05):
                 self.write(its.IDLE if its else {"type": "ping"}, its)
         except OSError:
