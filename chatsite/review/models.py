@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from chatsite import plugins
 from memory.models import Conversation
 from memory.models.history import History
+from memory.models.user_key import nullable_user
 
 
 class AppendOnly(History):
@@ -41,25 +42,13 @@ class AccessEvent(AppendOnly):
         PURGE = "purge", _("erased")
         CSV = "csv", _("downloaded a list")
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        related_name="+",
-        verbose_name=_("who"),
-    )
+    user = nullable_user(_("who"))
     # Kept when the account is gone.
     username = models.CharField(_("user name"), max_length=150, db_index=True)
     action = models.CharField(_("action"), max_length=7, choices=list_staff_actions)
     # Empty: a text that belongs to no conversation, such as the site's own prompt.
     conversation = models.UUIDField(_("conversation"), null=True, db_index=True)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        related_name="staff_accesses",
-        verbose_name=_("owner"),
-    )
+    owner = nullable_user(_("owner"), related_name="staff_accesses")
     target = models.CharField(_("what"), max_length=100, blank=True)
     address = models.GenericIPAddressField(_("from"), null=True)
 
@@ -113,13 +102,7 @@ class Tombstone(AppendOnly):
     # Of what was erased, to prove a copy: documented where it is computed.
     sha256 = models.CharField(max_length=64)
     begun_at = models.DateTimeField(_("begun"))
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        related_name="+",
-        verbose_name=_("erased by"),
-    )
+    user = nullable_user(_("erased by"))
     # Empty: by an operator on the command line.
     username = models.CharField(_("user name"), max_length=150, blank=True)
     reason = models.TextField(_("reason"), blank=True)

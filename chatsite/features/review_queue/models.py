@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chatsite import plugins
 from memory.models import Conversation
+from memory.models.user_key import nullable_user
 
 
 def list_kinds() -> list[tuple[str, Any]]:
@@ -39,14 +39,7 @@ class QueueItem(models.Model):
     state = models.CharField(
         _("state"), max_length=4, choices=State, default=State.OPEN
     )
-    assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        verbose_name=_("assigned to"),
-    )
+    assignee = nullable_user(_("assigned to"), blank=True)
     note = models.TextField(
         _("note"),
         blank=True,

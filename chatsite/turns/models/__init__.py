@@ -4,8 +4,9 @@ The messages themselves are in memory.models.
 """
 
 from .job import JOB_LEASE, Job
+from .leased_row import LeasedRow
 from .people import Allowance, Preferences, Presence
-from .turn import FAILING_FIRST, ONLY_ATTEMPT, TURN_LEASE, Turn, lease_duration
+from .turn import FAILING_FIRST, ONLY_ATTEMPT, TURN_LEASE, Turn
 
 __all__ = [
     "FAILING_FIRST",
@@ -14,8 +15,8 @@ __all__ = [
     "TURN_LEASE",
     "Allowance",
     "Job",
+    "LeasedRow",
     "Preferences",
     "Presence",
     "Turn",
-    "lease_duration",
 ]

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from memory.leases import Lease
 from memory.models import Conversation
 
-from .turn import lease_duration
+from .leased_row import lease_duration
 
 
 class Job(models.Model):

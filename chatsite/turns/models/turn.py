@@ -1,18 +1,17 @@
 """The execution state of one reply. The messages themselves are in memory.models."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, Self
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from chatsite import database  # noqa: F401  (registers the lookup of UNFINISHED)
-from memory.leases import Lease
 from memory.models import Conversation, Message, ModelCall
 from memory.sql import prepared_rows
+
+from .leased_row import LeasedRow
 
 # Failed turns before the others. The values are in the SQL: an index over them is not
 # used for parameters.
@@ -28,11 +27,7 @@ FAILING_FIRST = models.Func(
 ONLY_ATTEMPT = 1_000
 
 
-def lease_duration() -> timedelta:
-    return timedelta(seconds=settings.TURN_LEASE_SECONDS)
-
-
-class Turn(models.Model):
+class Turn(LeasedRow):
     """One user message and everything until its reply is final."""
 
     class State(models.TextChoices):
@@ -79,9 +74,6 @@ class Turn(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     # The attempts before the user last asked for another reply.
     attempts_before = models.PositiveIntegerField(default=0, db_default=0)
-    owner = models.CharField(max_length=36, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    cancel_requested_at = models.DateTimeField(null=True, blank=True)
     text = models.TextField(
         blank=True, help_text=_("The reply as far as it was saved.")
     )
@@ -157,19 +149,10 @@ class Turn(models.Model):
         """
         return self.reply_seq > self.user_message.seq + 1
 
-    @property
-    def is_finished(self) -> bool:
-        return self.state not in self.UNFINISHED
-
 
 @prepared_rows()
 def _read_with_reply(pk: Any) -> models.QuerySet[Turn]:
     return Turn.objects.filter(pk=pk).select_related("reply").order_by()
 
 
-TURN_LEASE = Lease(
-    Turn,
-    lease_duration,
-    owned=Q(state=Turn.State.RUNNING),
-    waiting=Q(state=Turn.State.QUEUED),
-)
+TURN_LEASE = Turn.make_lease()

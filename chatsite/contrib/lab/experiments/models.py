@@ -1,25 +1,17 @@
 """Experiments and samples: stored conversations played through other policies."""
 
-from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.turns.models import lease_duration
-from memory.leases import Lease
+from chatsite.turns.models import LeasedRow
 from memory.models import Conversation, PrivateRow
+from memory.models.user_key import nullable_user
 
 
 class Sample(PrivateRow):
     """Several conversations, drawn by a seed, each played through the same policies."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        related_name="+",
-        verbose_name=_("started by"),
-    )
+    user = nullable_user(_("started by"))
     # The filters of the form from which the sample was drawn.
     drawn_from = models.JSONField(default=dict)
     seed = models.PositiveIntegerField(_("seed"))
@@ -35,7 +27,7 @@ class Sample(PrivateRow):
         verbose_name_plural = _("experiments over samples")
 
 
-class Experiment(models.Model):
+class Experiment(LeasedRow):
     """A stored conversation played through another policy, beside the real one.
 
     Its state works like a turn's: the process that holds the owner token and renews
@@ -54,13 +46,7 @@ class Experiment(models.Model):
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="experiments"
     )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        related_name="+",
-        verbose_name=_("started by"),
-    )
+    user = nullable_user(_("started by"))
     # In a sample, columns 0 and 1 are the conversation's own policy, played twice, and
     # the columns from 2 on are the policies of the sample.
     sample = models.ForeignKey(
@@ -88,11 +74,8 @@ class Experiment(models.Model):
     # replay_steps.py.
     result = models.JSONField(_("result"), null=True, blank=True)
     error = models.CharField(_("error"), max_length=100, blank=True)
-    owner = models.CharField(max_length=36, blank=True)
     # The number of the site's slot for experiments that it holds.
     place = models.PositiveSmallIntegerField(null=True, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    cancel_requested_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True, db_index=True)
     finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
 
@@ -121,14 +104,5 @@ class Experiment(models.Model):
     def __str__(self) -> str:
         return f"Experiment {self.pk} ({self.state})"
 
-    @property
-    def is_finished(self) -> bool:
-        return self.state not in self.UNFINISHED
 
-
-EXPERIMENT_LEASE = Lease(
-    Experiment,
-    lease_duration,
-    owned=Q(state=Experiment.State.RUNNING),
-    waiting=Q(state=Experiment.State.QUEUED),
-)
+EXPERIMENT_LEASE = Experiment.make_lease()

@@ -5,13 +5,12 @@ from django.db.models import Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.turns.models import lease_duration
-from memory.leases import Lease
+from chatsite.turns.models import LeasedRow
 from memory.models import Conversation, Message, ModelCall
 from memory.view.variation import Variation
 
 
-class Trial(models.Model):
+class Trial(LeasedRow):
     """A reply asked for again in another way. It is in no transcript and in no request.
 
     Its state is kept like a turn's: the process that holds the owner token and renews
@@ -56,9 +55,6 @@ class Trial(models.Model):
     error = models.CharField(
         _("error"), max_length=100, blank=True, help_text=_("Code of the error.")
     )
-    owner = models.CharField(max_length=36, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    cancel_requested_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
 
@@ -80,17 +76,8 @@ class Trial(models.Model):
         return gettext("Trial %(id)s: %(state)s") % values
 
     @property
-    def is_finished(self) -> bool:
-        return self.state not in self.UNFINISHED
-
-    @property
     def variation(self) -> Variation:
         return Variation.from_json(self.changes, self.words)
 
 
-TRIAL_LEASE = Lease(
-    Trial,
-    lease_duration,
-    owned=Q(state=Trial.State.RUNNING),
-    waiting=Q(state=Trial.State.QUEUED),
-)
+TRIAL_LEASE = Trial.make_lease()

@@ -6,10 +6,11 @@ One row counts from then until it is switched on again.
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
-from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
+
+from memory.models.user_key import nullable_user
 
 MAX_REASON_CHARS = 300
 
@@ -30,13 +31,7 @@ class SwitchedOff(models.Model):
         help_text=_("The exact name; * matches any letters."),
     )
     reason = models.CharField(_("reason"), max_length=MAX_REASON_CHARS)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        related_name="+",
-        verbose_name=_("who"),
-    )
+    user = nullable_user(_("who"))
     # Kept when the account is gone.
     username = models.CharField(_("by"), max_length=150)
     created_at = models.DateTimeField(_("off since"), auto_now_add=True)
