@@ -5,11 +5,11 @@ settings, but no conversation.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -26,6 +26,7 @@ from . import known_models
 from .demo.chat_model import DEMO, DemoChatModel
 from .local import servers
 from .provider_file import Model, ModelProvider, Prices
+from .transport import close_at_loop_end
 
 if TYPE_CHECKING:
     from .langchain.chat_model import LangChainChat
@@ -295,7 +296,6 @@ class _Builder:
 
     def __init__(self) -> None:
         self._by_loop: WeakKeyDictionary[Any, dict[str, ChatModel]]
-        self._keepers: set[AsyncGenerator[None, None]] = set()
         self.cache_clear()
 
     def __call__(self, name: str) -> "ChatModel":
@@ -304,7 +304,7 @@ class _Builder:
         if models is None:
             models = self._by_loop[loop] = {}
             if loop is not _NO_LOOP:
-                self._close_at_end(models)
+                close_at_loop_end(partial(_close_models, models))
         if name not in models:
             models[name] = _make_model(name)
         return models[name]
@@ -315,24 +315,6 @@ class _Builder:
     async def close(self) -> None:
         """Close what the models of this event loop have open."""
         await _close_models(self._by_loop.pop(_running_loop(), {}))
-
-    def _close_at_end(self, models: dict[str, "ChatModel"]) -> None:
-        """Close the models when their event loop ends.
-
-        A loop that ends closes the generators that it has begun.
-        """
-
-        async def keep() -> AsyncGenerator[None, None]:
-            try:
-                yield
-            finally:
-                self._keepers.discard(keeper)
-                await _close_models(models)
-
-        keeper = keep()
-        self._keepers.add(keeper)
-        with suppress(StopIteration):
-            anext(keeper).send(None)
 
 
 async def _close_models(models: dict[str, "ChatModel"]) -> None:

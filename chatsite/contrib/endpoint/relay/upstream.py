@@ -6,8 +6,7 @@ Its address and key are the operator's, whatever a client sends.
 import asyncio
 import io
 import logging
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,7 +16,7 @@ from yarl import URL
 
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.llm.providers import CONNECT_TIMEOUT
-from chatsite.llm.transport import MAX_HEADER_BYTES
+from chatsite.llm.transport import MAX_HEADER_BYTES, close_at_loop_end
 
 logger = logging.getLogger(__name__)
 
@@ -41,39 +40,17 @@ UNREACHABLE = (
 )
 
 
-class _Sessions:
-    """One session for each event loop, closed with it."""
+# One session for each event loop, closed with it.
+_sessions: WeakKeyDictionary[Any, aiohttp.ClientSession] = WeakKeyDictionary()
 
-    def __init__(self) -> None:
-        self._by_loop: WeakKeyDictionary[Any, aiohttp.ClientSession]
-        self._by_loop = WeakKeyDictionary()
-        self._keepers: set[AsyncGenerator[None, None]] = set()
 
-    def get(self) -> aiohttp.ClientSession:
-        loop = asyncio.get_running_loop()
-        session = self._by_loop.get(loop)
-        if session is None:
-            session = self._by_loop[loop] = _make_session()
-            self._close_at_end(session)
-        return session
-
-    def _close_at_end(self, session: aiohttp.ClientSession) -> None:
-        """Close the session when the event loop ends.
-
-        A loop that ends closes the async generators that were started in it.
-        """
-
-        async def keep() -> AsyncGenerator[None, None]:
-            try:
-                yield
-            finally:
-                self._keepers.discard(keeper)
-                await session.close()
-
-        keeper = keep()
-        self._keepers.add(keeper)
-        with suppress(StopIteration):
-            anext(keeper).send(None)
+def _find_session() -> aiohttp.ClientSession:
+    loop = asyncio.get_running_loop()
+    session = _sessions.get(loop)
+    if session is None:
+        session = _sessions[loop] = _make_session()
+        close_at_loop_end(session.close)
+    return session
 
 
 def _make_session() -> aiohttp.ClientSession:
@@ -88,9 +65,6 @@ def _make_session() -> aiohttp.ClientSession:
         max_field_size=MAX_HEADER_BYTES,
         skip_auto_headers=("user-agent", "accept", "content-type"),
     )
-
-
-_sessions = _Sessions()
 
 
 async def send_upstream(
@@ -118,7 +92,7 @@ async def send_upstream(
         address = address.with_user(None)
     try:
         async with asyncio.timeout(seconds):
-            return await _sessions.get().request(
+            return await _find_session().request(
                 method,
                 address,
                 data=None if raw is None else io.BytesIO(raw),
