@@ -220,14 +220,8 @@ class AnthropicReader(ReplyReader):
         self.add_reasoning(block.get("thinking"))
         if block.get("type") == "tool_use":
             given = block.get("input")
-            self.calls.add(
-                tool_call_chunk(
-                    name=str(block.get("name") or ""),
-                    args=json.dumps(given) if given else "",
-                    id=str(block.get("id") or ""),
-                    index=index,
-                )
-            )
+            args = json.dumps(given) if given else ""
+            self.add_call(block.get("name"), args, block.get("id"), index)
 
     def _read_delta(self, index: int | None, delta: dict[str, Any]) -> None:
         if summary := self._summaries.get(index):

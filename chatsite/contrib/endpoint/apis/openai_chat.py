@@ -21,9 +21,8 @@ from .rows import (
     TOOL,
     USER,
     TranscriptRow,
-    make_call_value,
+    make_call_values,
     make_row,
-    read_call_arguments,
     read_part_texts,
     to_langchain,
 )
@@ -82,18 +81,12 @@ def make_openai_rows(message: Mapping[str, Any]) -> list[TranscriptRow]:
     text = read_part_texts(message.get("content"))
     if role == "assistant":
         text = text or read_part_texts(message.get("refusal"))
-        return [make_row(ASSISTANT, text, tool_calls=_read_calls(message))]
+        calls = make_call_values(read_calls(message.get("tool_calls"), is_whole=True))
+        return [make_row(ASSISTANT, text, tool_calls=calls)]
     if role in ("tool", "function"):
         call_id = str(message.get("tool_call_id") or "")[:100]
         return [make_row(TOOL, text, tool_call_id=call_id)]
     return [make_row(USER, text)]
-
-
-def _read_calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        make_call_value(each["name"], read_call_arguments(each["args"]), each["id"])
-        for each in read_calls(message.get("tool_calls"), is_whole=True)
-    ]
 
 
 class OpenAIReader(ReplyReader):

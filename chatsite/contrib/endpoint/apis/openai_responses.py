@@ -11,7 +11,6 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage, SystemMessage
-from langchain_core.messages.tool import tool_call_chunk
 
 from memory.engine.tokens import count_text
 
@@ -181,14 +180,8 @@ class ResponsesReader(ReplyReader):
 
     def _read_call(self, item: dict[str, Any], index: int | None) -> None:
         if find_kind(item) in CALLS:
-            self.calls.add(
-                tool_call_chunk(
-                    name=str(item.get("name") or ""),
-                    args=read_item_arguments(item),
-                    id=str(item.get("call_id") or ""),
-                    index=index,
-                )
-            )
+            args = read_item_arguments(item)
+            self.add_call(item.get("name"), args, item.get("call_id"), index)
 
     def to_message(self) -> dict[str, Any]:
         """Return the reply as a client sends it back."""

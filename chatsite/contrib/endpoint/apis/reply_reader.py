@@ -7,11 +7,12 @@ import json
 import zlib
 from typing import Any
 
+from langchain_core.messages.tool import tool_call_chunk
+
 from chatsite.llm.event_stream import MAX_JSON_BYTES, EventReader
 from chatsite.llm.gathered import Calls, TextParts
 
 from .provider_report import ProviderReport, read_count
-from .rows import make_call_value, read_call_arguments
 
 MAX_CHARS = 1_000_000
 
@@ -105,17 +106,15 @@ class ReplyReader:
     def to_message(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def list_calls(self) -> list[dict[str, Any]]:
-        """Return the tool calls as the transcript stores them."""
-        return [
-            make_call_value(each["name"], read_call_arguments(each["args"]), each["id"])
-            for each in self.calls.to_chunks()
-        ]
-
     def add_text(self, text: object) -> None:
         if isinstance(text, str) and text:
             self._text.add_text(text)
             self._new.append(text)
+
+    def add_call(self, name: object, args: str, call_id: object, index: Any) -> None:
+        name, call_id = str(name or ""), str(call_id or "")
+        chunk = tool_call_chunk(name=name, args=args, id=call_id, index=index)
+        self.calls.add(chunk)
 
     def add_reasoning(self, text: object) -> None:
         if isinstance(text, str):

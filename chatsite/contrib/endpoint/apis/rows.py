@@ -1,7 +1,7 @@
 """Messages of any API as rows of the transcript."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -61,6 +61,14 @@ def read_call_arguments(written: str | None) -> object:
         return json.loads(written or "{}")
     except (ValueError, RecursionError):
         return {}
+
+
+def make_call_values(chunks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return calls with arguments as JSON, as the transcript stores them."""
+    return [
+        make_call_value(each["name"], read_call_arguments(each["args"]), each["id"])
+        for each in chunks
+    ]
 
 
 def name_medium(kind: object) -> str:

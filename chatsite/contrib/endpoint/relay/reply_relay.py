@@ -12,6 +12,7 @@ from typing import Any
 from chatsite import metrics
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.apis.reply_reader import ReplyReader
+from chatsite.contrib.endpoint.apis.rows import make_call_values
 from chatsite.contrib.endpoint.store.request_end import finish_request
 from chatsite.contrib.endpoint.store.request_store import StoredRequest
 from chatsite.llm.streaming import clean_text
@@ -204,6 +205,7 @@ class ReplyRelay:
             await asyncio.wait({self.following})
         api, stored = self.request.api, self.stored
         result = self._make_result(state, error)
+        calls = self.reader.calls.to_chunks() if state == State.DONE else ()
         turn = await retry(
             finish_request,
             self.key_id,
@@ -211,7 +213,7 @@ class ReplyRelay:
             stored,
             result,
             self.reader.to_message(),
-            self.reader.list_calls() if state == State.DONE else [],
+            make_call_values(calls),
             self.reader.report,
             until=self.loop.time() + FINISH_SECONDS,
         )
