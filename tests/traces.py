@@ -34,7 +34,7 @@ def show():
         "summaries": conversation.summaries.filter(status="active").count(),
         "messages": conversation.messages.count(),
         "urls": "\n".join(addresses(get_resolver())),
-        "audit": " ".join(each.__name__ for each in rules),
+        "audit": " ".join(getattr(r, "__name__", "") or str(r.args) for r in rules),
         "admin": " ".join(model._meta.label for model in admin.site._registry),
     }
     client = sign_in(conversation.owner)

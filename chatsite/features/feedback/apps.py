@@ -1,5 +1,7 @@
 """The app of feedback, and what it adds to the core."""
 
+from functools import partial
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
@@ -11,8 +13,10 @@ class FeedbackConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
+        from memory.integrity.audit import find_misplaced
 
-        from . import audit, export, models, parts, services, staff
+        from . import export, parts, services, staff
+        from .models import Feedback
 
         slots.register("message.actions", parts.draw_in_message, columns=parts.COLUMNS)
         slots.add_static_file("feedback/feedback.css", "conversation-page")
@@ -25,10 +29,12 @@ class FeedbackConfig(AppConfig):
             row=export.FeedbackRow,
             read=export.read_feedback,
             write=export.write_feedback,
-            texts=models.Feedback.TEXTS,
+            texts=Feedback.TEXTS,
             describe=export.describe_feedback,
             forget=services.forget_feedback,
-            audit_rules=(audit.find_misplaced_feedback,),
+            audit_rules=[
+                partial(find_misplaced, Feedback, "R6.feedback", "feedback on")
+            ],
             owner_actions={services.ACTION: _("gave feedback")},
             log_names={
                 "feedback": _("feedback"),

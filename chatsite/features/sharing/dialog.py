@@ -121,7 +121,7 @@ def _render_dialog(
         "usual": services.USUAL_DAYS,
         "links": [
             (row, request.build_absolute_uri(_address_of(row)))
-            for row in services.list_open_shares(conversation)
+            for row in services.only_open(conversation.shares.order_by("-pk"))
         ],
         "ended": services.list_revoked_by_staff(conversation.shares),
         "made": made,

@@ -6,7 +6,7 @@ They are its messages, page by page from the beginning, and the context of a rep
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 from django.db.models import F
 from django.utils.safestring import SafeString
@@ -109,10 +109,6 @@ class SharedContext:
     without_rules: bool = False
     # HTML that an app shows in place of the context.
     instead: SafeString = SafeString()
-
-    def replace_by(self, html: SafeString) -> Self:
-        """Return the same without anything that may be shown but this HTML."""
-        return replace(self, replies=(), is_whole=False, instead=html)
 
     @property
     def html(self) -> SafeString:

@@ -129,11 +129,6 @@ def only_open(rows: QuerySet[Share]) -> QuerySet[Share]:
     return rows.filter(revoked_at=None, expires_at__gt=Now())
 
 
-def list_open_shares(conversation: Conversation) -> QuerySet[Share]:
-    """Return the open links of a conversation, the newest first."""
-    return only_open(conversation.shares.order_by("-pk"))
-
-
 def list_shares_of_user(user: AbstractBaseUser) -> QuerySet[Share]:
     """Return the links of all conversations of a user, the newest first."""
     rows = Share.objects.filter(conversation__owner=user)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial, wraps
 from math import ceil
 from typing import Any
@@ -155,4 +156,6 @@ def _read_seen(request: HttpRequest, share: Share) -> presenter.SharedContext:
     if seen is None:
         raise Http404
     instead = slots.draw("shared.instead", share=share, seen=seen, request=request)
-    return seen.replace_by(instead) if instead else seen
+    if not instead:
+        return seen
+    return replace(seen, replies=(), is_whole=False, instead=instead)

@@ -10,6 +10,7 @@ are left out, as in the chat.
 import json
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate, chain
 from math import ceil
 from typing import NamedTuple
@@ -240,7 +241,7 @@ class MessageSelector:
             body, raw = cut_body(
                 request.body, self.leading, preamble.written, pieces, name
             )
-            request = request.replace_body(body, raw)
+            request = replace(request, body=body, raw=raw)
             positions = pack_numbers(self._position_of(each.index) for each in kept)
             extra = {"positions": positions, "cutoff": preamble.cutoff}
         tokens = self.count(self._read(request))

@@ -1,7 +1,7 @@
 """A client's request, parsed and checked before the database is read."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from django.conf import settings
@@ -82,10 +82,6 @@ class ParsedRequest:
     def tokens(self) -> int:
         """The estimated number of tokens."""
         return -(-(len(self.raw) + self.named_bytes) // 4)
-
-    def replace_body(self, body: Body, raw: bytes) -> Self:
-        """Return this request with another body and the client's own history."""
-        return replace(self, body=body, raw=raw)
 
 
 def ends_in_trigger(api: Api, value: Mapping[str, Any]) -> bool:

@@ -1,5 +1,7 @@
 """The app of examples, and what it adds to the core."""
 
+from functools import partial
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
@@ -12,8 +14,9 @@ class ExamplesConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
+        from memory.integrity.audit import find_misplaced
 
-        from . import answers, audit, exporting, parts, services
+        from . import answers, exporting, parts, services
         from .models import Example, ExampleAnswer
 
         slots.register("message.more", parts.draw_mark_item)
@@ -28,7 +31,7 @@ class ExamplesConfig(AppConfig):
             texts=Example.TEXTS,
             forget=services.forget_examples,
             list_own=services.describe_own,
-            audit_rules=(audit.find_misplaced_examples,),
+            audit_rules=[partial(find_misplaced, Example, "R6.examples", "example of")],
             owner_actions={services.ACTION: _("marked a reply as an example")},
             staff_actions={
                 "example": _("marked as an example"),

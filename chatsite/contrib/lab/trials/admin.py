@@ -33,7 +33,7 @@ class TrialAdmin(ConversationPartAdmin):
     list_filter: ClassVar = ("state", "created_at")
     texts = Trial.TEXTS
     related_texts = (
-        *redaction.prefix_names("conversation", redaction.CONVERSATION),
+        *ConversationPartAdmin.related_texts,
         *redaction.prefix_names("message", redaction.MESSAGE),
         *redaction.prefix_names("call", redaction.CALL),
     )

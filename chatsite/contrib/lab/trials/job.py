@@ -195,7 +195,8 @@ class TrialStreamer(ReplyStreamer):
         return TrialEvent(*place, self.claim.attempt, self.base, tail)
 
     async def save(self, text: str) -> LeaseStatus:
-        return await database_sync_to_async(store.save_trial)(self.claim, text)
+        renew = database_sync_to_async(store.TRIALS.renew_claim)
+        return await renew(self.claim, text=text)
 
 
 async def _stream_trial(

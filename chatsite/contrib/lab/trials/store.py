@@ -110,11 +110,6 @@ def begin_trial(
     return replace(claim, **recorded, renewed_at=started)
 
 
-def save_trial(claim: TurnClaim, text: str) -> LeaseStatus:
-    """Save the answer so far and renew the lease, in one fenced statement."""
-    return TRIALS.renew_claim(claim, text=text)
-
-
 @transaction.atomic
 def finish_trial(claim: TurnClaim, result: TurnResult) -> Trial | None:
     """End the trial and bill its last request; None: lost.
