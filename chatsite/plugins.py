@@ -327,10 +327,7 @@ def register_source(kind: str, source: object, of: type | None = None) -> None:
 
 
 def mount(
-    *starts: str,
-    slot: str = "SESSION",
-    has_secret: bool = False,
-    **limits: Any,
+    *starts: str, slot: str = "SESSION", has_secret: bool = False, **limits: Any
 ) -> None:
     """Add an Entrance, with this `slot` and limits, for addresses that begin so.
 

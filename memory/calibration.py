@@ -17,10 +17,7 @@ LEAST, MOST = 0.75, 4.0
 
 
 def follow_report(
-    conversation: Conversation,
-    estimated: int,
-    reported: int,
-    added: int | None = None,
+    conversation: Conversation, estimated: int, reported: int, added: int | None = None
 ) -> dict[str, object]:
     """Return the conversation's new values after a request.
 

@@ -121,9 +121,7 @@ def delete_conversation(conversation: Conversation) -> None:
 
 def deleted_lately(user: AbstractBaseUser) -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(
-        owner=user,
-        deleted_at__range=(Now() - UNDO, Now()),
-        temporary_until=None,
+        owner=user, deleted_at__range=(Now() - UNDO, Now()), temporary_until=None
     )
     return rows.order_by("-deleted_at")
 

@@ -117,9 +117,7 @@ def find_begun(
     The message must have been sent before with the attachments of these ids.
     """
     rows = Message.objects.filter(
-        conversation__owner=owner,
-        conversation__deleted_at=None,
-        client_id=client_id,
+        conversation__owner=owner, conversation__deleted_at=None, client_id=client_id
     ).select_related("conversation")
     found = (row.conversation for row in rows if _is_same(row, text, files))
     return next(found, None)

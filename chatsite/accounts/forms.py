@@ -34,16 +34,11 @@ class PreferencesForm(forms.ModelForm):
         models = model_access.list_choices_for(self.instance.pk)
         own = _("Site default (%(model)s)") % {"model": site}
         self.fields["model"] = forms.ChoiceField(
-            label=_("Model"),
-            choices=[("", own), *models],
-            required=False,
+            label=_("Model"), choices=[("", own), *models], required=False
         )
         self.fields["preset"] = forms.ChoiceField(
             label=_("How it remembers"),
-            choices=[
-                ("", _("Site default")),
-                *policy.list_presets(gettext),
-            ],
+            choices=[("", _("Site default")), *policy.list_presets(gettext)],
             required=False,
         )
         for name in APP_FIELDS:

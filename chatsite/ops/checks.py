@@ -78,9 +78,7 @@ def check_origins_answered(**kwargs: Any) -> Iterator[CheckMessage]:
 def check_names(**kwargs: Any) -> Iterator[CheckMessage]:
     for sentence in env.find_slips():
         yield Warning(
-            sentence,
-            hint="docs/settings.md lists all settings.",
-            id="chat.W008",
+            sentence, hint="docs/settings.md lists all settings.", id="chat.W008"
         )
 
 

@@ -342,10 +342,7 @@ cache = Cache(CACHE_BYTES)
 
 
 def render_markdown(
-    text: str,
-    *,
-    is_typed: bool = False,
-    cited: tuple[citations.CitedSource, ...] = (),
+    text: str, *, is_typed: bool = False, cited: tuple[citations.CitedSource, ...] = ()
 ) -> SafeString:
     """Return the text as HTML: formatted, or escaped as it is where that is safer.
 
@@ -357,10 +354,7 @@ def render_markdown(
 
 
 def render_uncached(
-    text: str,
-    *,
-    is_typed: bool = False,
-    cited: tuple[citations.CitedSource, ...] = (),
+    text: str, *, is_typed: bool = False, cited: tuple[citations.CitedSource, ...] = ()
 ) -> SafeString:
     links: dict[str, Any] = {}
     if cited and citations.are_few(text):

@@ -44,12 +44,7 @@ def end(
 
 
 def _ended_as(turn: Turn, state: str, error: Any) -> dict[str, Any]:
-    return {
-        "state": state,
-        "text": turn.text,
-        "call": turn.call_id,
-        "error": error,
-    }
+    return {"state": state, "text": turn.text, "call": turn.call_id, "error": error}
 
 
 ENDED = {"finished_at": Now(), "lease_until": None}
@@ -322,10 +317,7 @@ def _checkpoint_all(
     turns: Any, owners: Any, texts: Any, calls: Any, attempts: Any
 ) -> Update:
     held = Turn.objects.filter(
-        TURN_LEASE.owned,
-        pk__among=turns,
-        owner__among=owners,
-        cancel_requested_at=None,
+        TURN_LEASE.owned, pk__among=turns, owner__among=owners, cancel_requested_at=None
     )
     # Two that wait for each other's rows would be a deadlock, so this one never waits.
     free = held.select_for_update(skip_locked=True).values("pk")

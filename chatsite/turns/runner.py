@@ -294,10 +294,7 @@ def tell_news(turn: Turn, state: str) -> None:
 
 
 async def _compact_if_due(
-    conversation_id: int,
-    *,
-    limit: int | None = None,
-    rounds: bool = False,
+    conversation_id: int, *, limit: int | None = None, rounds: bool = False
 ) -> str:
     """Compact what the policy asks for, and notify the pages when the view has changed.
 

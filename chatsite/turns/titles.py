@@ -65,10 +65,7 @@ async def _ask_for_title(conversation_id: int) -> str:
         started, reply, dialect = monotonic(), AIMessage(""), None
         try:
             reply = await streaming.fetch_reply(
-                job.call.model,
-                job.messages,
-                total=TITLE_SECONDS,
-                dialect=job.dialect,
+                job.call.model, job.messages, total=TITLE_SECONDS, dialect=job.dialect
             )
         except LLMError as error:
             code, dialect = error.code, error.instead
@@ -135,10 +132,7 @@ def _prepare_request(
     call = ModelCall.objects.create(
         conversation=conversation,
         purpose=ModelCall.Purpose.TITLE,
-        refs={
-            "messages": [turn.user_message.seq, turn.reply.seq],
-            **shape.to_refs(),
-        },
+        refs={"messages": [turn.user_message.seq, turn.reply.seq], **shape.to_refs()},
         sha256=digest_wire(to_wire(messages, model=model)),
         model=model,
         tokens_estimated=count_tokens(messages),

@@ -74,12 +74,7 @@ def vary_built(
 ) -> context.RequestContext:
     """Return a request just composed to answer `newest`, with the variation."""
     varied = compose_varied(
-        conversation,
-        built.refs,
-        variation,
-        texts=built.texts,
-        newest=newest,
-        **form,
+        conversation, built.refs, variation, texts=built.texts, newest=newest, **form
     )
     return replace(varied, view=built.view)
 

@@ -85,10 +85,7 @@ class SummarizationMiddleware(WindowpaneMiddleware):
             # Other braces, as of JSON, with which LangChain's class fails at its first
             # use.
             prompt = self.summary_prompt.replace("{messages}", MESSAGES)
-        sizes = {
-            "trigger": parse_trigger(self.trigger),
-            "keep": parse_size(*self.keep),
-        }
+        sizes = {"trigger": parse_trigger(self.trigger), "keep": parse_size(*self.keep)}
         if self.schema is None or self.summary_prompt != DEFAULT_SUMMARY_PROMPT:
             sizes |= dict.fromkeys(PROMPTS, prompt)
         form = {} if self.schema is None else {"profile": self.schema}

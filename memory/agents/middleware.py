@@ -163,9 +163,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         )
 
     def wrap_model_call(
-        self,
-        request: ModelRequest,
-        handler: Callable[[ModelRequest], ModelResponse],
+        self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]
     ) -> ModelResponse:
         call = self._open(request)
         if job := self._start_early(call):

@@ -144,11 +144,7 @@ class StoreContract:
         assert window == ["question 4", "reply 4", "question 5"]
 
     def _talk(
-        self,
-        text: str,
-        saver: BaseCheckpointSaver,
-        store: MemoryStore,
-        read: list[str],
+        self, text: str, saver: BaseCheckpointSaver, store: MemoryStore, read: list[str]
     ) -> list[str]:
         """Run one turn of a thread, with a new middleware, as after a restart.
 

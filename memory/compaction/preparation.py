@@ -80,9 +80,7 @@ class CompactionJob:
 
 
 def is_due(
-    conversation: Conversation,
-    open_from: OpenFrom,
-    context_window: int,
+    conversation: Conversation, open_from: OpenFrom, context_window: int
 ) -> bool:
     """Return whether a compaction may have anything to do.
 
@@ -216,11 +214,7 @@ class Planner:
         return find_next_due(self.state.policy, self.state.window)
 
     def next_step(
-        self,
-        context_window: int | None,
-        *,
-        force: bool = False,
-        rounds: bool = False,
+        self, context_window: int | None, *, force: bool = False, rounds: bool = False
     ) -> plan.Step | None:
         """Return the step that the policy requires now."""
         policy, limit = self.state.policy, self.limit

@@ -219,11 +219,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "keep": ("fraction", 0.10),
         "truncate_tool_args": 2000,
     },
-    "guide": {
-        "strategy": "running",
-        "trigger": ("turns", 11),
-        "keep": ("turns", 10),
-    },
+    "guide": {"strategy": "running", "trigger": ("turns", 11), "keep": ("turns", 10)},
     "topics": {
         "strategy": "topics",
         "trigger": ("tokens", 4000),

@@ -80,11 +80,7 @@ def find_file_notes(
         return []
     breadth = excerpts.find_breadth(newest.typed)
     found = current.find_in_files(
-        conversation,
-        newest,
-        newest.typed,
-        limit=breadth.hits,
-        at=newest.created_at,
+        conversation, newest, newest.typed, limit=breadth.hits, at=newest.created_at
     )
     return file_passages.choose_passages(
         found,

@@ -319,7 +319,4 @@ FINDERS: tuple[Finder, ...] = (
     find_uneven_parts,
     find_foreign_calls,
 )
-HASHING: tuple[Finder, ...] = (
-    find_broken_signatures,
-    find_changed_contexts,
-)
+HASHING: tuple[Finder, ...] = (find_broken_signatures, find_changed_contexts)

@@ -75,9 +75,7 @@ def find_source(kind: Literal["rules", "facts"]) -> RuleSource:
 
 
 def rebuild_rules(
-    conversation: "Conversation",
-    refs: Iterable[RuleRef],
-    texts: Mapping[str, str],
+    conversation: "Conversation", refs: Iterable[RuleRef], texts: Mapping[str, str]
 ) -> Iterator[RuleBlock]:
     """Return the rules of a request from its references; `texts` by their hashes.
 

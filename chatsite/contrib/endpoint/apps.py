@@ -57,8 +57,5 @@ class EndpointConfig(AppConfig):
             name="api_keys",
             list_own=keys.describe_api_keys,
             staff_actions={"key": _("read with a key")},
-            log_names={
-                "list apikey": _("API keys (in a list)"),
-                "key": _("API key"),
-            },
+            log_names={"list apikey": _("API keys (in a list)"), "key": _("API key")},
         )

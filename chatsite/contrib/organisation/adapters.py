@@ -12,10 +12,7 @@ from string import digits
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter, get_adapter
-from allauth.account.internal.flows.login import (
-    perform_login,
-    record_authentication,
-)
+from allauth.account.internal.flows.login import perform_login, record_authentication
 from allauth.account.models import Login
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter

@@ -87,10 +87,7 @@ class _Resolver(AbstractResolver):
     """
 
     async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_UNSPEC,
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         look = partial(
             socket.getaddrinfo, host, port, family=family, type=socket.SOCK_STREAM

@@ -13,8 +13,7 @@ from .files.reading import SITES
 
 class ImportForm(forms.Form):
     file = forms.FileField(
-        label=_("File"),
-        widget=forms.ClearableFileInput(attrs={"accept": ".json,.zip"}),
+        label=_("File"), widget=forms.ClearableFileInput(attrs={"accept": ".json,.zip"})
     )
 
     def __init__(self, *args: Any) -> None:

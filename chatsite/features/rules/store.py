@@ -160,9 +160,7 @@ def list_standing_rules(
     if not conversation.rule_count:
         return []
     rows = with_rule_words(conversation.rules.filter(state__in=Rule.IN_FORCE)).filter(
-        message__excluded_at=None,
-        message__superseded_at=None,
-        message__deleted_at=None,
+        message__excluded_at=None, message__superseded_at=None, message__deleted_at=None
     )
     if before is not None:
         rows = rows.filter(seq__lt=before)

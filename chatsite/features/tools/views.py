@@ -11,11 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
-from chatsite.accounts.access import (
-    Values,
-    conversation_fragment,
-    conversation_view,
-)
+from chatsite.accounts.access import Values, conversation_fragment, conversation_view
 from chatsite.features.tools import registry
 from chatsite.llm import dialects
 from chatsite.pages.memory_actions import Notice, address_of, memory_action

@@ -210,10 +210,7 @@ def _list_calls(chunk: AIMessage) -> list[ToolCallChunk]:
     # A model that does not stream gives the whole message at once.
     return [
         tool_call_chunk(
-            id=call["id"],
-            name=call["name"],
-            args=json.dumps(call["args"]),
-            index=index,
+            id=call["id"], name=call["name"], args=json.dumps(call["args"]), index=index
         )
         for index, call in enumerate(chunk.tool_calls)
     ]

@@ -33,9 +33,7 @@ class SentRule:
     def from_rule(cls, rule: StandingRule) -> "SentRule":
         block, key = rule.block, name_statement("rule", rule.ref)
         return cls(
-            *(block.seq, block.date, block.text),
-            *(rule.pk, rule.is_confirmed),
-            key=key,
+            *(block.seq, block.date, block.text), *(rule.pk, rule.is_confirmed), key=key
         )
 
 

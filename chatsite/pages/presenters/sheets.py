@@ -261,11 +261,7 @@ def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
     words = {
         "tools": ngettext("%(n)s tool", "%(n)s tools", n),
         "summaries": ngettext("%(n)s summary", "%(n)s summaries", n),
-        "pinned": ngettext(
-            "%(n)s pinned message",
-            "%(n)s pinned messages",
-            n,
-        ),
+        "pinned": ngettext("%(n)s pinned message", "%(n)s pinned messages", n),
         "facts": ngettext("%(n)s fact about the user", "%(n)s facts about the user", n),
         "rules": ngettext("%(n)s rule", "%(n)s rules", n),
         "recalled": ngettext("%(n)s recalled message", "%(n)s recalled messages", n),

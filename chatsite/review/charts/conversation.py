@@ -125,10 +125,7 @@ def draw_prompts(conversation: Conversation) -> Chart:
         name,
         title,
         _describe_prompts(prompts, len(compactions), limit),
-        [
-            Series("quiet", all_label, whole, "none"),
-            Series("main", label, sent),
-        ],
+        [Series("quiet", all_label, whole, "none"), Series("main", label, sent)],
         numbers,
         marks=[((place + 0.5) / step - 0.5, tip) for place, tip in compactions],
         mark_label=_("a summary was written"),

@@ -83,8 +83,5 @@ class Job(models.Model):
 
 # It belongs from its beginning to the process that has queued it.
 JOB_LEASE = Lease(
-    Job,
-    lease_duration,
-    owned=Q(state__in=Job.UNFINISHED),
-    waiting=Q(pk__in=()),
+    Job, lease_duration, owned=Q(state__in=Job.UNFINISHED), waiting=Q(pk__in=())
 )

@@ -77,9 +77,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         )
 
     def wrap_model_call(
-        self,
-        request: ModelRequest,
-        handler: Callable[[ModelRequest], ModelResponse],
+        self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]
     ) -> ModelResponse | ExtendedModelResponse:
         session = self._open_session(request.state, request.messages)
 

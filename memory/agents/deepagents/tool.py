@@ -47,9 +47,7 @@ class SummarizationToolMiddleware(AgentMiddleware):
         ]
 
     def wrap_model_call(
-        self,
-        request: ModelRequest,
-        handler: Callable[[ModelRequest], ModelResponse],
+        self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]
     ) -> ModelResponse:
         return handler(self._advise(request))
 

@@ -269,11 +269,7 @@ class _KnownFacts:
     """The contents of the sources, in the forms in which facts are looked up."""
 
     def __init__(
-        self,
-        sources: Iterable[str],
-        dates: Iterable[date],
-        *,
-        is_summary: bool = False,
+        self, sources: Iterable[str], dates: Iterable[date], *, is_summary: bool = False
     ) -> None:
         written = "\n".join(sources)
         # The days that a summary names; messages may complete each other's dates.

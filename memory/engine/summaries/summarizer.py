@@ -37,10 +37,7 @@ BUILT_IN = {
     "extend": prompts.EXTEND,
     "merge": prompts.MERGE,
 }
-IN_PLACE = {
-    "initial": prompts.INITIAL_IN_PLACE,
-    "extend": prompts.EXTEND_IN_PLACE,
-}
+IN_PLACE = {"initial": prompts.INITIAL_IN_PLACE, "extend": prompts.EXTEND_IN_PLACE}
 # Up to this many parts (the earlier summary and the chunks) are read one after another,
 # each request extending the summary; more would rewrite the first ones too often.
 MOST_EXTENDED = 2

@@ -32,10 +32,7 @@ ADDITION, REMOVAL = "tool_addition", "tool_removal"
 TOOL_CHANGES = {ADDITION: "+", REMOVAL: "−"}
 # Blocks that are no text of the transcript.
 UNREAD = frozenset(
-    {
-        *("tool_use", "tool_result", "thinking", "redacted_thinking"),
-        COMPACTION,
-    }
+    {*("tool_use", "tool_result", "thinking", "redacted_thinking"), COMPACTION}
 )
 # Anthropic's error types, by status.
 TYPES = {

@@ -101,13 +101,7 @@ def note_use(user: int, used: ModelUse, **_: object) -> None:
 
 @prepared_update()
 def _add_use(
-    user: Any,
-    month: Any,
-    model: Any,
-    read: Any,
-    cached: Any,
-    written: Any,
-    extra: Any,
+    user: Any, month: Any, model: Any, read: Any, cached: Any, written: Any, extra: Any
 ) -> Update:
     rows = MonthlyUse.objects.filter(user=user, month=month, model=model)
     return rows, {

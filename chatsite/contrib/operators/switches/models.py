@@ -26,9 +26,7 @@ class SwitchedOff(models.Model):
     # A key of admin.KINDS.
     kind = models.CharField(_("what"), max_length=10)
     name = models.CharField(
-        _("name"),
-        max_length=100,
-        help_text=_("The exact name; * matches any letters."),
+        _("name"), max_length=100, help_text=_("The exact name; * matches any letters.")
     )
     reason = models.CharField(_("reason"), max_length=MAX_REASON_CHARS)
     user = nullable_user(_("who"))

@@ -37,10 +37,7 @@ ALLOWED = {
     "DigestMethod": {Names.SHA256, Names.SHA384, Names.SHA512},
     "CanonicalizationMethod": {CANONICAL},
     # Other transforms let the sender run computations before the signature check.
-    "Transform": {
-        CANONICAL,
-        "http://www.w3.org/2000/09/xmldsig#enveloped-signature",
-    },
+    "Transform": {CANONICAL, "http://www.w3.org/2000/09/xmldsig#enveloped-signature"},
 }
 WORDS = {
     code: name.lower()

@@ -5,10 +5,7 @@ from typing import Any
 from allauth.account.models import Login
 from allauth.mfa.base.internal.flows import post_authentication
 from allauth.mfa.models import Authenticator
-from allauth.mfa.webauthn.forms import (
-    AddWebAuthnForm,
-    AuthenticateWebAuthnForm,
-)
+from allauth.mfa.webauthn.forms import AddWebAuthnForm, AuthenticateWebAuthnForm
 from allauth.mfa.webauthn.internal import auth
 from allauth.mfa.webauthn.internal.flows import perform_passwordless_login
 from cryptography.exceptions import InvalidSignature

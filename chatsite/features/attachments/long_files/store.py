@@ -178,9 +178,7 @@ def with_places(uses: QuerySet[LongFileUse]) -> QuerySet[LongFileUse]:
     return uses.select_related("file", "message").only(*columns, "conversation")
 
 
-def name_files(
-    uses: Iterable[LongFileUse],
-) -> Iterator[tuple[LongFile, int, int, str]]:
+def name_files(uses: Iterable[LongFileUse]) -> Iterator[tuple[LongFile, int, int, str]]:
     """Yield each file with its message number, its place and its name there."""
     for use in uses:
         for place, said in enumerate(use.message.attachments):

@@ -270,10 +270,7 @@ def _read_message(row: Message, explained: bool) -> dict[str, Any]:
         "text": "" if deleted_at else row.text,
         "sent_text": _read_sent_text(row) if is_shortened and not deleted_at else "",
         "attachments": [
-            {
-                **each.model_dump(exclude_none=True),
-                "name": clean_file_name(each.name),
-            }
+            {**each.model_dump(exclude_none=True), "name": clean_file_name(each.name)}
             for each in files
         ],
         "reasoning": "" if deleted_at or not is_reply else row.reasoning,

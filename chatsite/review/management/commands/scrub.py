@@ -49,7 +49,4 @@ def _list_vacuums() -> list[str]:
     """
     tables = connection.introspection.django_table_names(only_existing=True)
     quoted = ", ".join(map(connection.ops.quote_name, sorted(tables)))
-    return [
-        f"VACUUM (FULL, ANALYZE) {quoted}",
-        "VACUUM FULL pg_catalog.pg_statistic",
-    ]
+    return [f"VACUUM (FULL, ANALYZE) {quoted}", "VACUUM FULL pg_catalog.pg_statistic"]
