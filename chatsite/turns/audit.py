@@ -64,7 +64,7 @@ def find_unknown_states() -> Iterator[Violation]:
 def find_unanswered() -> Iterator[Violation]:
     """Find messages that no turn was ever to answer, and ones answered twice."""
     rows = Message.objects.filter(role=Message.Role.USER, turns=None)
-    yield from report_rows(rows, "R4.no_turn", "message #{} has no turn")
+    yield from report_rows(rows, "R4.no_turn", "message #{} has no turn", "seq")
     groups = Turn.objects.order_by().values("conversation_id", "user_message__seq")
     for group in groups.annotate(count=Count("pk")).filter(count__gt=1):
         detail = f"message #{group['user_message__seq']} has {group['count']} turns"
@@ -104,7 +104,7 @@ def find_misplaced_replies() -> Iterator[Violation]:
         tool_calls=[],
         deleted_at=None,
     )
-    yield from report_rows(orphans, "R2.reply", "reply #{} belongs to no turn")
+    yield from report_rows(orphans, "R2.reply", "reply #{} belongs to no turn", "seq")
 
 
 def find_missing_messages() -> Iterator[Violation]:
@@ -150,9 +150,7 @@ def _find_gaps(conversation: Conversation) -> Iterator[tuple[int, int]]:
 
 
 def _report_turns(rows: QuerySet[Turn], code: str, words: str) -> Iterator[Violation]:
-    values = rows.order_by("pk").values_list("conversation_id", "pk", "state")
-    for conversation_id, pk, state in values:
-        yield Violation(code, conversation_id, f"turn {pk} ({state}) {words}")
+    return report_rows(rows, code, f"turn {{}} ({{}}) {words}", "pk", "state")
 
 
 FINDERS: tuple[Finder, ...] = (

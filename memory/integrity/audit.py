@@ -30,11 +30,11 @@ Status = Summary.Status
 
 
 def report_rows(
-    rows: QuerySet[Any], code: str, words: str, name: str = "seq"
+    rows: QuerySet[Any], code: str, words: str, *names: str
 ) -> Iterator[Violation]:
-    """Yield a violation for each row; `words` have {} for its value of `name`."""
-    for pk, value in rows.order_by("pk").values_list("conversation_id", name):
-        yield Violation(code, pk, words.format(value))
+    """Yield a violation for each row; `words` have a {} for each of these columns."""
+    for pk, *values in rows.order_by("pk").values_list("conversation_id", *names):
+        yield Violation(code, pk, words.format(*values))
 
 
 def without_staged(violations: Iterator[Violation]) -> Iterator[Violation]:
@@ -120,7 +120,8 @@ def find_duplicates() -> Iterator[Violation]:
 
 def find_unreserved_numbers() -> Iterator[Violation]:
     rows = Message.objects.filter(seq__gte=F("conversation__next_seq"))
-    return report_rows(rows, "R6.number", "message #{} has a number not given out")
+    words = "message #{} has a number not given out"
+    return report_rows(rows, "R6.number", words, "seq")
 
 
 def find_bad_policies() -> Iterator[Violation]:
@@ -246,7 +247,7 @@ def find_unexplained_replies() -> Iterator[Violation]:
     rows = Message.objects.filter(
         ~Exists(calls), role=Message.Role.ASSISTANT, imported_at=None
     )
-    return report_rows(rows, "R8.call", "reply #{} has no recorded request")
+    return report_rows(rows, "R8.call", "reply #{} has no recorded request", "seq")
 
 
 def find_uneven_parts() -> Iterator[Violation]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.db.models import F, Q
 from django.db.models.functions import Length
 
-from memory.integrity.audit import Violation
+from memory.integrity.audit import Violation, report_rows
 from memory.models import Message
 
 from .models import Fact
@@ -23,6 +23,5 @@ def find_bad_facts() -> Iterator[Violation]:
     beyond = Q(end__gt=Length("message__text")) & ~is_gone
     left = is_gone & ~Q(text="")
     rows = Fact.objects.filter(foreign | not_said | beyond | left)
-    for fact in rows.order_by("pk"):
-        detail = f"{fact} is not part of a user's message"
-        yield Violation("facts.place", fact.conversation_id, detail)
+    words = "Fact {} ({}) is not part of a user's message"
+    return report_rows(rows, "facts.place", words, "pk", "state")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Length
 
-from memory.integrity.audit import Violation
+from memory.integrity.audit import Violation, report_rows
 from memory.models import Conversation, Message
 from memory.view import rebuilding
 
@@ -20,9 +20,8 @@ def find_bad_rules() -> Iterator[Violation]:
     )
     beyond = Q(start__gte=F("end")) | Q(end__gt=Length("message__text"))
     rows = Rule.objects.filter(foreign | not_said | beyond, message__isnull=False)
-    for rule in rows.order_by("pk"):
-        detail = f"{rule} is not part of a user's message"
-        yield Violation("rules.place", rule.conversation_id, detail)
+    words = "Rule {} ({}) is not part of a user's message"
+    return report_rows(rows, "rules.place", words, "pk", "state")
 
 
 def find_missing_rules() -> Iterator[Violation]:

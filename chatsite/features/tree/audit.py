@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.db.models import Exists, F, OuterRef, Q
 
-from memory.integrity.audit import Violation
+from memory.integrity.audit import Violation, report_rows
 
 from .models import Branch
 
@@ -13,9 +13,9 @@ def find_unlisted() -> Iterator[Violation]:
     """Yield branches without a row in the list, and wrong links between branches."""
     listed = Branch.objects.filter(tree=OuterRef("tree"), is_folded=False)
     rows = Branch.objects.filter(conversation__deleted_at=None, is_folded=True)
-    lost = rows.exclude(conversation=None).exclude(Exists(listed)).order_by("pk")
-    for pk in lost.values_list("conversation_id", flat=True):
-        yield Violation("tree.listed", pk, "no row of the list shows this branch")
+    lost = rows.exclude(conversation=None).exclude(Exists(listed))
+    words = "no row of the list shows this branch"
+    yield from report_rows(lost, "tree.listed", words)
     is_wrong = ~Q(parent__tree=F("tree")) | Q(seq__lte=F("parent__seq"))
     parted = Branch.objects.filter(is_wrong, parent__isnull=False)
     strange = ~Q(conversation__owner=F("owner")) | ~Q(conversation__tree=F("tree"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.db.models import F, Q
 
-from memory.integrity.audit import Violation
+from memory.integrity.audit import Violation, report_rows
 
 from .models import Trial
 
@@ -14,6 +14,5 @@ def find_misplaced_trials() -> Iterator[Violation]:
     is_right = Q(message__conversation=F("conversation")) & (
         Q(call=None) | Q(call__conversation=F("conversation"))
     )
-    for trial in Trial.objects.exclude(is_right).order_by("pk"):
-        detail = f"trial {trial.pk} has rows of another conversation"
-        yield Violation("R6.trial", trial.conversation_id, detail)
+    words = "trial {} has rows of another conversation"
+    return report_rows(Trial.objects.exclude(is_right), "R6.trial", words, "pk")

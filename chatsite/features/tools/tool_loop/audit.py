@@ -6,7 +6,7 @@ from django.db.models import F, Q, QuerySet
 
 from chatsite.features.tools.models import ToolCall
 from chatsite.turns.models import Turn
-from memory.integrity.audit import Violation
+from memory.integrity.audit import Violation, report_rows
 from memory.models import Message
 
 State = ToolCall.State
@@ -57,14 +57,11 @@ def find_stray_results() -> Iterator[Violation]:
         call_answered=None,
         late_call=None,
     )
-    for pk, seq in rows.order_by("pk").values_list("conversation_id", "seq"):
-        yield Violation("R6.result", pk, f"result #{seq} belongs to no call")
+    return report_rows(rows, "R6.result", "result #{} belongs to no call", "seq")
 
 
 def _each(rows: QuerySet[ToolCall], code: str, words: str) -> Iterator[Violation]:
-    values = rows.order_by("pk").values_list("conversation_id", "pk", "state")
-    for conversation_id, pk, state in values:
-        yield Violation(code, conversation_id, f"call {pk} ({state}) {words}")
+    return report_rows(rows, code, f"call {{}} ({{}}) {words}", "pk", "state")
 
 
 FINDERS = (find_unanswered_calls, find_torn_calls, find_stray_results)
