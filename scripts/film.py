@@ -53,7 +53,7 @@ def _watch_the_fold(page: Page) -> list[Frame]:
 
 def _change_the_summary(page: Page) -> list[Frame]:
     page.locator("#guide-act").click(timeout=60_000)
-    expect(page.locator("#summary-text")).to_be_focused()
+    expect(page.locator("#context .in-place textarea")).to_be_focused()
     frames = [Frame(page.screenshot(), READING_MS)]
     # One word, typed letter by letter.
     for letter in "Nara":
@@ -109,6 +109,7 @@ def _find_image(webp: bytes) -> bytes:
 
 
 def main() -> None:
+    expect.set_options(timeout=30_000)  # other work may keep the machine busy
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         env = {
             "DEBUG": "true",
