@@ -26,6 +26,7 @@ from memory.database import TROUBLE
 
 from . import fair_share, refusals, socket_client, watcher
 from .outbox import TRANSPORT, Outbox
+from .socket_client import HtmlView, JsonView
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         await self.accept(JSON_PROTOCOL if wants_json else None)
         # Also of the outbox, whose task is made here.
         translation.activate(languages.of_scope(self.scope))
-        view = socket_client.JsonView() if wants_json else socket_client.HtmlView()
+        view = JsonView() if wants_json else HtmlView(self.scope["query_string"])
         try:
             opener = fair_share.find_fair_share(
                 session_of(self.scope)[:MAX_SESSION_KEY]

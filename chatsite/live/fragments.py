@@ -24,11 +24,16 @@ from memory.models import Conversation, Summary
 
 from .live_reply import LiveReply
 
+# The element that holds the chosen model for the message box.
+MODEL_CHOICE = '<i id="model-now" hx-swap-oob="outerHTML" hidden data-model="{}"></i>'
+
 
 @dataclass(slots=True)
 class LivePage:
     """The state of one browser page, as far as its socket has brought it."""
 
+    # The hash of the state that the page came with, until the first sync.
+    came_with: str = ""
     shown: set[int] = field(default_factory=set)
     steps: set[int | None] = field(default_factory=set)  # those that have their card
     live: dict[int, LiveReply] = field(default_factory=dict)
@@ -49,6 +54,8 @@ class LivePage:
         It is read from the database at once, then drawn turn by turn.
         """
         pane = transcript_pane.show_latest_turns(conversation)
+        is_current = self.came_with == transcript_pane.hash_state(conversation, pane)
+        self.came_with = ""
         views = [
             item for item in pane.items if isinstance(item, transcript_pane.TurnView)
         ]
@@ -63,8 +70,10 @@ class LivePage:
         for part in pane.one_by_one():
             values = {"conversation": conversation, "pane": part}
             yield render_to_string("chat/_turns.html", values)
-        yield "</div>" + render_activities(conversation) + _render_refresh(conversation)
-        yield parts.render_status(status) + _render_model_choice(conversation)
+        yield "</div>" + render_activities(conversation)
+        yield "" if is_current else _render_refresh(conversation)
+        yield parts.render_status(status)
+        yield format_html(MODEL_CHOICE, model_of(conversation))
         yield slots.draw("user", user_id=conversation.owner_id, is_fragment=True)
 
     def draw_step(self, conversation_id: int, event: ToolEvent) -> Iterator[str]:
@@ -74,15 +83,14 @@ class LivePage:
         """
         conversation, view = transcript_pane.turn_view(conversation_id, event.turn)
         [card] = [card for card in view.cards if card.pk == event.call] or [None]
+        status = event.describe_status()
         is_here = event.turn in self.shown or event.turn > max(self.shown, default=0)
         if card is None or card.has_late_answer or not is_here:
-            yield from self.sync(conversation, event.describe_status())
+            yield from self.sync(conversation, status)
         elif event.call in self.steps and event.state != ToolCall.State.LATE:
-            yield card.draw_alone(conversation) + parts.render_status(
-                event.describe_status()
-            )
+            yield card.draw_alone(conversation) + parts.render_status(status)
         else:
-            yield self.draw_turn(conversation_id, event.turn, event.describe_status())
+            yield self.draw_turn(conversation_id, event.turn, status)
 
     def draw_turn(self, conversation_id: int, turn_id: int, status: str) -> str:
         """Render one turn from the database. Raises Turn.DoesNotExist."""
@@ -106,9 +114,8 @@ class LivePage:
 
 
 def render_ack(event: events.Ack) -> str:
-    return render_to_string(
-        "chat/_ack.html", {"client_id": event.client_id, "seq": event.seq}
-    )
+    values = {"client_id": event.client_id, "seq": event.seq}
+    return render_to_string("chat/_ack.html", values)
 
 
 def render_error(event: events.Error) -> str:
@@ -127,21 +134,13 @@ def render_title(conversation: Conversation) -> str:
 
 
 def render_activities(conversation: Conversation) -> str:
-    return render_to_string(
-        "chat/_activities.html", activity.template_values(conversation, oob=True)
-    )
+    values = activity.template_values(conversation, oob=True)
+    return render_to_string("chat/_activities.html", values)
 
 
 def _render_refresh(conversation: Conversation) -> str:
-    return render_to_string(
-        "chat/_refresh_context.html", {"conversation": conversation}
-    )
-
-
-def _render_model_choice(conversation: Conversation) -> str:
-    """Render the element that holds the chosen model for the message box."""
-    template = '<i id="model-now" hx-swap-oob="outerHTML" hidden data-model="{}"></i>'
-    return format_html(template, model_of(conversation))
+    values = {"conversation": conversation}
+    return render_to_string("chat/_refresh_context.html", values)
 
 
 def status_of(event: events.Event, conversation_id: int) -> str:

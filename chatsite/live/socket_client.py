@@ -327,8 +327,8 @@ def _in_pieces(frame: events.Frame) -> list[str]:
 class HtmlView:
     """Fragments for the page."""
 
-    def __init__(self) -> None:
-        self._page = fragments.LivePage()
+    def __init__(self, query: bytes = b"") -> None:
+        self._page = fragments.LivePage(query.decode("latin-1"))
 
     @property
     def is_live(self) -> bool:

@@ -47,15 +47,16 @@ def read_number(request: HttpRequest, name: str) -> int | None:
 @conversation_fragment("chat/conversation.html")
 def show_conversation(request: HttpRequest, conversation: Conversation) -> Values:
     note_use(conversation)
-    preferred = preferences.follow_browser(request)
+    pane = transcript_pane.show_latest_turns(conversation)
+    at = read_number(request, "at")
     return {
+        # Before the right pane is read: a change in between makes the page load it.
+        "page_state": transcript_pane.hash_state(conversation, pane),
         **context_values(request, conversation),
-        "pane": transcript_pane.show_latest_turns(conversation),
-        "older": transcript_pane.show_turns_around(
-            conversation, read_number(request, "at")
-        ),
+        "pane": pane,
+        "older": transcript_pane.show_turns_around(conversation, at),
         "max_chars": settings.MESSAGE_MAX_CHARS,
-        "enter_breaks_line": preferred.enter_breaks_line,
+        "enter_breaks_line": preferences.follow_browser(request).enter_breaks_line,
         **model_values(conversation),
         **conversation_list.make_list(request.user, request.GET),
         "guide": "guide" in request.GET and guide.find_guide_step(conversation),

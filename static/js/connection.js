@@ -1,4 +1,4 @@
-/* The state of the socket, as it is shown and as it is mended: reconnects with backoff
+/* The state of the socket, as it is shown and mended: reconnects with backoff
  * and jitter, after sleep and offline times too. The server syncs pages that come back. */
 (() => {
   const page = document.getElementById("conversation");
@@ -10,10 +10,10 @@
   const ANSWER_MS = 5_000;
   const HANDSHAKE_MS = 30_000;
   const TICK_MS = 10_000;
-  // The longest that a timer can wait.
+  // The longest timer.
   const NEVER_MS = 2 ** 31 - 1;
 
-  let socket = null; // the newest, whatever its state
+  let socket = null; // the newest, in any state
   let wrapper = null;
   let state = "connecting";
   let tries = 0;
@@ -26,7 +26,8 @@
   const create = htmx.createWebSocket;
   htmx.createWebSocket = (url) => {
     socket?.close();
-    socket = create(url);
+    // The state is that of the first.
+    socket = create(socket ? url.split("?")[0] : url);
     reconnectIn(HANDSHAKE_MS);
     return socket;
   };
@@ -78,7 +79,7 @@
     else if (state === "closed") reconnectIn(delay(tries++));
   });
 
-  /* Ask the server for a sign of life; a connection can be dead without knowing it. */
+  /* Ask the server for a sign of life; a connection can be dead unnoticed. */
   function probe() {
     if (state !== "open") {
       if (socket?.readyState !== WebSocket.CONNECTING) reconnect();
@@ -102,7 +103,7 @@
     else probe();
   });
 
-  // A clock that jumped: the machine, or this tab, was asleep.
+  // A clock that jumped: the machine or this tab was asleep.
   let ticked = Date.now();
   setInterval(() => {
     const slept = Date.now() - ticked > 3 * TICK_MS;

@@ -1,4 +1,4 @@
-/* The right pane: it keeps its place, and shows the draft as it is typed. */
+/* The right pane: it keeps its place, and shows the draft as typed. */
 (() => {
   const page = document.getElementById("conversation");
   const context = document.getElementById("context");
@@ -40,11 +40,11 @@
     scrolled().forEach((element, at) => { element.scrollTop = tops[at]; });
     if (page.dataset.replaying) scroller.scrollTop = scroller.scrollHeight;
     if (detail.requestConfig?.verb !== "get") return;
-    if (box && (box.value.trim() || messageFiles.ready.length)) showDraftLater();
+    showDraftLater();
     if (find?.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");
   });
 
-  // Nothing is loaded for a hidden tab or a closed drawer until it is seen again.
+  // Nothing is loaded for a hidden tab or a closed drawer until seen again.
   let isStale = false;
 
   function isSeen() {
@@ -86,7 +86,7 @@
   }
 
   box?.addEventListener("input", showDraftLater);
-  document.addEventListener("files:changed", showDraftLater);
+  for (const name of ["files:changed", "connection:open"]) document.addEventListener(name, showDraftLater);
   document.addEventListener("composer:sent", () => {
     clearTimeout(waiting);
     shown = "";

@@ -198,6 +198,16 @@ def show_latest_turns(
     return _make_pane(conversation, page[:turns][::-1], previous)
 
 
+def hash_state(conversation: Conversation, pane: TranscriptPane) -> str:
+    """Return a hash that differs once anything has changed that the page shows.
+
+    Changes of rules and facts are in no column of the conversation, but are recorded.
+    """
+    row = [getattr(conversation, f.attname) for f in conversation._meta.concrete_fields]
+    changed = conversation.changes.order_by("-pk").values_list("pk", flat=True).first()
+    return blake2b(repr((row, changed, pane.items)).encode(), digest_size=6).hexdigest()
+
+
 def show_turns_around(
     conversation: Conversation, seq: int | None
 ) -> TranscriptPane | None:
@@ -265,13 +275,9 @@ def _make_pane(
     previous: int | None,
     gap: tuple[int, int] | None = None,
 ) -> TranscriptPane:
-    return TranscriptPane(
-        items=tuple(
-            _list_items(conversation, turns, versions.active_summaries(conversation))
-        ),
-        previous=previous,
-        gap=gap,
-    )
+    summaries = versions.active_summaries(conversation)
+    items = tuple(_list_items(conversation, turns, summaries))
+    return TranscriptPane(items, previous, gap)
 
 
 def turn_view(conversation_id: int, turn_id: int) -> tuple[Conversation, TurnView]:

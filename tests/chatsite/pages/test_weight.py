@@ -13,10 +13,10 @@ from ..scenes import url
 # Templates and statements, at most.
 BOUNDS = {
     # With all extras; diagrams have a template of their own.
-    "split page": (39, 23),
+    "split page": (39, 24),
     "home": (18, 8),
     "right pane": (11, 12),
-    "sync of a socket": (37, 9),
+    "sync of a socket": (37, 10),
     "a turn for its tab": (1, 6),
 }
 
