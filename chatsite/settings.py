@@ -450,6 +450,8 @@ STAFF_ACCESS_SHOWN = env.one_of("STAFF_ACCESS_SHOWN", "staff", "no", "names")
 # that there are open nothing. And requests a minute of one stranger's address.
 SHARE_LINKS = env.bool("SHARE_LINKS", default=True)
 SHARE_REQUESTS_PER_MINUTE = env.int("SHARE_REQUESTS_PER_MINUTE", default=120)
+# Readers without an account who may try a copy at once; 0: no link offers copies.
+SHARE_GUESTS = env.int("SHARE_GUESTS", default=0, most=1000)
 # Proves that stored rows are as they were written; SECRET_KEY where it is empty.
 # SEAL_KEY is its earlier name: an installation that has it keeps its signatures.
 SIGNING_KEY = env.str(

@@ -36,13 +36,15 @@ def stranger(take_context, errors, site):
     assert sockets == []
 
 
-def share(owner, *, with_view):
+def share(owner, *, with_view, with_copy=False):
     """The address of a link that is made in the dialog."""
     page = owner.page
     page.locator("header.bar .menu > summary").click()
     page.get_by_role("button", name="Share…").click()
     if with_view:
         page.get_by_label("Also show what the model saw").check()
+    if with_copy:
+        page.get_by_label("Readers may try it on a copy").check()
     page.get_by_role("button", name="Create link").click()
     return page.locator("#dialog .share-links .made pre").inner_text()
 

@@ -250,6 +250,7 @@ APART = {
     "evidence_signingkey": "the site's keys",
     "evidence_signedfile": "hashes of signed files, which no text leads to",
     "quiz_guesscount": "two numbers",
+    "sharing_guest": "a number and a time",
     "budgets_monthlyuse": "numbers, and the names of models",
     "memory_agentthread": "threads of agents outside of the site",
     "memory_upload": "files that were not sent",

@@ -8,8 +8,7 @@ from html import unescape
 from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite.features.tools.registry import label_of
-from chatsite.pages.presenters.context_pane import dump_arguments
-from chatsite.pages.presenters.gauge import TITLES
+from chatsite.pages.presenters.context_pane import TITLES, dump_arguments
 from memory.context import RequestContext
 from memory.engine.attachments import MARKED
 from memory.engine.compose import Section

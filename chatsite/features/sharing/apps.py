@@ -1,6 +1,7 @@
 """The app of links to conversations, and what it adds to the core."""
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 
@@ -12,7 +13,7 @@ class SharingConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import plugins, slots
 
-        from . import parts, services
+        from . import copies, guests, parts, services
 
         plugins.mount(
             "/s/",
@@ -20,6 +21,11 @@ class SharingConfig(AppConfig):
             pace="chatsite.features.sharing.pace.wait_for_address",
             access_log="none: everyone with the link may read without a name",
         )
+        # Also while the site makes no guests: some may be left.
+        settings.MIDDLEWARE.append(f"{self.name}.guests.GuestMiddleware")
+        plugins.register_job(guests.sweep_guests, due=guests.find_expired_guests)
+        if settings.SHARE_GUESTS:
+            plugins.register_field("share", "copy", copies.make_copy_field)
         slots.register("conversation.menu", parts.draw_menu_item)
         slots.register("conversation.readers", parts.draw_readers)
         slots.register("message.menu", parts.draw_menu_item)

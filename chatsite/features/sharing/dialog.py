@@ -5,12 +5,12 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chatsite.accounts.access import conversation_view, lead_back
+from chatsite.accounts.access import conversation_view
 from chatsite.features.attachments.images.files import has_any_image
 from chatsite.pages.views import read_number
 from chatsite.plugins import form_fields
@@ -89,7 +89,7 @@ def revoke_link(
     services.revoke_share(conversation, pk)
     if request.htmx:
         return _render_dialog(request, conversation)
-    return lead_back(request, reverse("account"))
+    return redirect(f"{reverse('account')}#shares")
 
 
 def _address_of(share: Share) -> str:

@@ -1,5 +1,6 @@
 """The table of links that show a conversation to everyone who has them."""
 
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
@@ -58,3 +59,25 @@ class Share(models.Model):
     def __str__(self) -> str:
         # Never the token: this goes into logs and lists.
         return f"{self._meta.verbose_name} {self.pk}"
+
+    @property
+    def may_be_copied(self) -> bool:
+        """True if its owner and the site allow readers to copy what it shows."""
+        return bool(settings.SHARE_GUESTS and self.choices.get("copy"))
+
+
+class Guest(models.Model):
+    """The temporary account of a reader who tries a copy."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+"
+    )
+    # From 0: unique, so there are never more guests than slots.
+    slot = models.PositiveSmallIntegerField(unique=True)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"guest {self.pk}"

@@ -12,6 +12,8 @@ from chatsite.proxies import client_address
 
 # A link that opens nothing counts as so many requests.
 WRONG = 10
+# Copies of one user or address in a minute.
+MOST_COPIES = 3
 pace = Pace()
 
 
@@ -24,6 +26,12 @@ def wait_for_address(request: HttpRequest) -> float:
     address = client_address(request)
     limit = settings.SHARE_REQUESTS_PER_MINUTE
     return pace.count_request(address, limit) if address else 0.0
+
+
+def wait_for_copy(request: HttpRequest) -> float:
+    """Count a copy; return the seconds that its user or address has to wait."""
+    who = request.user.pk or client_address(request)
+    return pace.count_request(("copy", who), MOST_COPIES) if who else 0.0
 
 
 def count_wrong(request: HttpRequest) -> None:

@@ -27,7 +27,7 @@ from chatsite.pages.presenters.calls import (
     visible,
     without_long_texts,
 )
-from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
+from chatsite.pages.presenters.context_pane import ContextPane
 from chatsite.plugins import name_source
 from chatsite.turns.requests import reply_call, with_model
 from memory.models import Conversation, Message, ModelCall
@@ -44,6 +44,8 @@ from .models import Share
 
 # Messages of one piece, and those of it before a message that was looked for.
 PIECE, LEAD = 60, 6
+# Replies to choose from.
+MOST_REPLIES = 200
 # Replies of which it is looked up at once whether what the model saw can be shown.
 MOST_TRIED = 30
 # The cache of shared pages, which displaces no pages of signed-in users.
@@ -169,7 +171,7 @@ def _present_message(share: Share, row: Message) -> SharedMessage:
     return SharedMessage(
         seq=row.seq,
         role=row.role,
-        text=_text_of(row),
+        text=shown_text_of(row),
         created_at=row.created_at,
         model=providers.name_model(model) if is_reply and model else "",
         provider=row.provider or "",
@@ -183,7 +185,7 @@ def _present_message(share: Share, row: Message) -> SharedMessage:
     )
 
 
-def _text_of(row: Message) -> str:
+def shown_text_of(row: Message) -> str:
     if row.attachments:
         return find_typed_text(row)
     return row.head if len(row.head) == row.chars else f"{row.head}…"
@@ -199,7 +201,7 @@ def _present_call(asked: dict[str, Any]) -> tuple[str, str]:
 def read_seen(share: Share, reply: int | None = None) -> SharedContext | None:
     """Return the context of a reply, None if the link shows no such reply."""
     rows = shown_replies(share)
-    replies = tuple(rows.values_list("seq", flat=True)[:MAX_REPLIES])
+    replies = tuple(rows.values_list("seq", flat=True)[:MOST_REPLIES])
     if reply is None:
         reply = _find_shown_reply(share, replies)
     elif reply not in replies and not rows.filter(seq=reply).exists():

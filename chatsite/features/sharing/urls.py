@@ -3,7 +3,7 @@
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
-from . import dialog, views
+from . import dialog, guests, views
 
 
 class TokenConverter(StringConverter):
@@ -28,6 +28,7 @@ shared = [
         "images/<number:seq>/<int:place>/", views.show_shared_image, name="shared-image"
     ),
     path("card.png", views.show_card, name="shared-card"),
+    path("copy/", guests.try_copy, name="try-copy"),
     path("raw/", views.show_request, name="shared-raw"),
 ]
 

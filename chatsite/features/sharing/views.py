@@ -52,15 +52,19 @@ def shared_view(view: View, allow: Callable[[View], View] = require_safe) -> Vie
 
 def _answer_token(view: View, request: HttpRequest, token: str) -> HttpResponse:
     if seconds := ceil(pace.wait_for_address(request)):
-        values, headers = {"seconds": seconds}, {"Retry-After": str(seconds)}
-        text = render_to_string("sharing/too_many.html", values, request)
-        return HttpResponse(text, status=429, headers=headers)
+        return explain_pace(request, seconds)
     try:
         share = services.find_share(token)
     except Share.DoesNotExist:
         pace.count_wrong(request)
         return render(request, "sharing/gone.html", status=404)
     return view(request, share)
+
+
+def explain_pace(request: HttpRequest, seconds: int) -> HttpResponse:
+    values, headers = {"seconds": seconds}, {"Retry-After": str(seconds)}
+    text = render_to_string("sharing/too_many.html", values, request)
+    return HttpResponse(text, status=429, headers=headers)
 
 
 def _render_for_anyone(
@@ -77,7 +81,7 @@ def show_page(request: HttpRequest, share: Share) -> HttpResponse:
         share, presenter.lead_to(share, at) if at else after
     )
     if share.with_view:
-        values["seen"] = _read_seen(request, share)
+        values["seen"] = read_moment(request, share)
         values["opens_replay"] = "replay" in request.GET and values["seen"].is_whole
         card = reverse("shared-card", args=[share.token])
         address = f"{card}?reply={values['seen'].reply or ''}"
@@ -96,14 +100,14 @@ def show_messages(request: HttpRequest, share: Share) -> HttpResponse:
 
 @shared_view
 def show_context(request: HttpRequest, share: Share) -> HttpResponse:
-    seen = _read_seen(request, share)
+    seen = read_moment(request, share)
     return _render_for_anyone(request, "sharing/_context.html", share=share, seen=seen)
 
 
 @shared_view
 def show_moment(request: HttpRequest, share: Share) -> HttpResponse:
     """Both panes as they were when a reply was requested."""
-    seen = _read_seen(request, share)
+    seen = read_moment(request, share)
     values: dict[str, Any] = {"share": share, "seen": seen}
     if seen.is_whole:
         values["messages"] = snapshot.messages_at(
@@ -115,7 +119,7 @@ def show_moment(request: HttpRequest, share: Share) -> HttpResponse:
 @shared_view
 def show_request(request: HttpRequest, share: Share) -> HttpResponse:
     """Show the `messages` of the request of a reply, without their images."""
-    seen = _read_seen(request, share)
+    seen = read_moment(request, share)
     if not seen.is_whole or seen.without_rules:
         raise Http404
     wire = without_bytes(rebuilding.rebuild_context(seen.call).wire)
@@ -126,7 +130,7 @@ def show_request(request: HttpRequest, share: Share) -> HttpResponse:
 @shared_view
 def show_card(request: HttpRequest, share: Share) -> HttpResponse:
     """Return the picture of a moment, for sites that show a link with one."""
-    seen = _read_seen(request, share)
+    seen = read_moment(request, share)
     return HttpResponse(draw_moment(share, seen), "image/png")
 
 
@@ -148,7 +152,7 @@ def show_shared_image(
     return response
 
 
-def _read_seen(request: HttpRequest, share: Share) -> presenter.SharedContext:
+def read_moment(request: HttpRequest, share: Share) -> presenter.SharedContext:
     """Return the context of the reply that the URL names, else of the newest."""
     if not share.with_view:
         raise Http404

@@ -109,7 +109,7 @@ NOT_LOGGED = {
         "attachment-reading",
         "attachment-remove",
     },
-    "of a reader of a link, of whom nothing is kept": {"quiz-guess"},
+    "of a reader of a link, of whom nothing is kept": {"quiz-guess", "try-copy"},
     "of staff": {"site-settings"},
     "of the account": {
         *("api-key-make", "api-key-revoke", "account"),

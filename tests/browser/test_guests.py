@@ -1,0 +1,43 @@
+"""A reader without an account tries a shared moment on a copy of their own."""
+
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import open_tab
+from .pages import ConversationPage
+from .test_access import WIDE, findings
+from .test_sharing import share
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def site(make_site):
+    with make_site(DEMO_TOKENS_PER_SECOND="200", SHARE_GUESTS="2") as running:
+        yield running
+
+
+def test_a_reader_goes_on_in_a_copy_as_a_guest(
+    open_written, take_context, site, errors
+):
+    owner = open_written("My budget is 3,200 euros.", "I fly in April.")
+    link = share(owner, with_view=True, with_copy=True)
+    page = open_tab(take_context(**WIDE), site)
+    guest = ConversationPage(page, site)
+    guest.report_to(errors)
+    page.goto(link)
+    assert findings(page) == []
+    page.get_by_role("button", name="Try it on a copy").click()
+    guest.is_live()
+    expect(page.locator("#turns .message")).to_have_count(4)
+    expect(guest.right).to_contain_text("My budget is 3,200 euros.")
+    guest.box.fill("What is my budget?")
+    guest.box.press("Enter")
+    expect(page.locator("#turns .message").last).to_contain_text("3,200 euros")
+    page.get_by_role("link", name="New conversation").click()
+    expect(page.get_by_role("heading")).to_have_text("Not for guests")
+    # The browser reports the status of the page.
+    assert [each for each in errors if "403" not in each] == []
+    errors.clear()
+    page.get_by_role("link", name="Back to your copy").click()
+    expect(page.locator("#turns .message")).to_have_count(6)
