@@ -10,6 +10,7 @@ history instead: nothing is lost, but the conversation is in two places.
 import argparse
 import json
 import random
+import re
 import sys
 import time
 from collections import Counter
@@ -132,7 +133,8 @@ def find_faults(site: str, talks: list[Talk]) -> list[str]:
     conversations, requests = json.loads(site)
     faults, asked = [], []
     for _, *texts in conversations:
-        names = {text.rpartition(": turn ")[0].rpartition("to: ")[2] for text in texts}
+        # The text of an interrupted reply may end before its name.
+        names = {name for text in texts for name in re.findall(r"talk-\d+", text)}
         faults += [] if len(names) == 1 else [f"mixed: {sorted(names)}"]
         asked.append([text for text in texts if text.startswith("talk-")])
     for talk in talks:
