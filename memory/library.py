@@ -66,20 +66,12 @@ def pick_conversations(
     return rows
 
 
-def pin_conversation(conversation: Conversation) -> None:
-    _update_conversation(conversation, pinned_at=Now())
+def pin_all(conversations: Iterable[Conversation]) -> None:
+    _select_conversations(conversations).update(pinned_at=Now())
 
 
-def unpin_conversation(conversation: Conversation) -> None:
-    _update_conversation(conversation, pinned_at=None)
-
-
-def archive_conversation(conversation: Conversation) -> None:
-    _update_conversation(conversation, archived_at=Now())
-
-
-def unarchive_conversation(conversation: Conversation) -> None:
-    _update_conversation(conversation, archived_at=None)
+def unpin_all(conversations: Iterable[Conversation]) -> None:
+    _select_conversations(conversations).update(pinned_at=None)
 
 
 def archive_all(conversations: Iterable[Conversation]) -> None:
@@ -104,11 +96,6 @@ def _select_conversations(
     return Conversation.objects.filter(pk__in=[each.pk for each in conversations])
 
 
-def _update_conversation(conversation: Conversation, **values: object) -> None:
-    Conversation.objects.filter(pk=conversation.pk).update(**values)
-    conversation.refresh_from_db(fields=[*values])
-
-
 def delete_conversation(conversation: Conversation) -> None:
     """Hide a conversation everywhere.
 
@@ -116,7 +103,8 @@ def delete_conversation(conversation: Conversation) -> None:
     removes a temporary one.
     """
     times = {"temporary_until": Now()} if conversation.is_temporary else {}
-    _update_conversation(conversation, deleted_at=Now(), **times)
+    _select_conversations([conversation]).update(deleted_at=Now(), **times)
+    conversation.refresh_from_db(fields=["deleted_at", *times])
 
 
 def deleted_lately(user: AbstractBaseUser) -> QuerySet[Conversation]:

@@ -93,7 +93,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
     except transcript.TextError as error:
         return _refuse_new(request, form, error.detail)
     if known := transcript.find_begun(request.user, first, client_id, files):
-        return _lead_to(request, known)
+        return lead_to(request, known)
     values = preferences.values_for(request.user, **chosen)
     try:
         rules = commands.detect_message_rules(request.user.pk, first)
@@ -131,7 +131,7 @@ def _lead_to_new(
             limits.admit_conversation(request.user.pk)
     except (transcript.TextError, CommandError) as error:
         return _explain_refusal(request, form, error)
-    return _lead_to(request, conversation, query)
+    return lead_to(request, conversation, query)
 
 
 def _explain_refusal(
@@ -145,7 +145,7 @@ def _explain_refusal(
     return retry_later(refused, error)
 
 
-def _lead_to(
+def lead_to(
     request: HttpRequest, conversation: Conversation, query: str = ""
 ) -> HttpResponse:
     address = reverse("conversation-detail", args=[conversation.uuid]) + query
@@ -206,22 +206,20 @@ def rename_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
 
 
 def _make_action(
-    do: Callable[[Conversation], None], action: Change.Action
+    do: Callable[[list[Conversation]], None], action: Change.Action
 ) -> Callable[..., HttpResponse]:
     @conversation_view("POST")
     def view(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-        for each in listing.expand_rows([conversation]):
-            do(each)
-            each.changes.create(action=action)
+        bulk.change_each([conversation], do, action)
         return list_again(request)
 
     return view
 
 
-pin = _make_action(library.pin_conversation, Change.Action.PIN_LISTED)
-unpin = _make_action(library.unpin_conversation, Change.Action.UNPIN_LISTED)
-archive = _make_action(library.archive_conversation, Change.Action.ARCHIVE)
-unarchive = _make_action(library.unarchive_conversation, Change.Action.UNARCHIVE)
+pin = _make_action(library.pin_all, Change.Action.PIN_LISTED)
+unpin = _make_action(library.unpin_all, Change.Action.UNPIN_LISTED)
+archive = _make_action(library.archive_all, Change.Action.ARCHIVE)
+unarchive = _make_action(library.unarchive_all, Change.Action.UNARCHIVE)
 
 
 @conversation_view("POST")
@@ -262,4 +260,4 @@ def begin_branch(request: HttpRequest, conversation: Conversation) -> HttpRespon
             # htmx swaps in nothing that came with an error.
             return render(request, "chat/_error.html", values)
         return retry_later(render(request, "chat/refused.html", values), error)
-    return _lead_to(request, made)
+    return lead_to(request, made)

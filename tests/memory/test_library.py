@@ -37,12 +37,12 @@ class TestList:
         old, pinned, archived = (
             transcript.create_conversation(alice, title=t) for t in "abc"
         )
-        library.pin_conversation(old)
-        library.archive_conversation(archived)
+        library.pin_all([old])
+        library.archive_all([archived])
         assert list(library.list_conversations(alice)) == [old, pinned]
         assert list(library.list_conversations(alice, archived=True)) == [archived]
-        library.unpin_conversation(old)
-        library.unarchive_conversation(archived)
+        library.unpin_all([old])
+        library.unarchive_all([archived])
         assert list(library.list_conversations(alice)) == [archived, pinned, old]
 
     @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ class TestList:
 
     def test_pinning_does_not_count_as_a_change(self, conversation):
         before = Conversation.objects.get().updated_at
-        library.pin_conversation(conversation)
-        library.archive_conversation(conversation)
+        library.pin_all([conversation])
+        library.archive_all([conversation])
         assert Conversation.objects.get().updated_at == before
 
 

@@ -2,14 +2,12 @@
 
 from asgiref.sync import async_to_sync
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite.accounts import account
 from chatsite.accounts.access import Values, conversation_fragment, conversation_view
-from chatsite.pages.list_views import retry_later
+from chatsite.pages.list_views import lead_to, retry_later
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands
 from memory import transcript
@@ -42,14 +40,7 @@ def make_branch(request: HttpRequest, conversation: Conversation) -> HttpRespons
         refused = render(request, "chat/refused.html", values, status=409)
         is_pace = isinstance(error, CommandError) and error.retry_after
         return retry_later(refused, error) if is_pace else refused
-    return _redirect_to_branch(request, made)
-
-
-def _redirect_to_branch(
-    request: HttpRequest, conversation: Conversation
-) -> HttpResponse:
-    address = reverse("conversation-detail", args=[conversation.uuid])
-    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
+    return lead_to(request, made)
 
 
 @conversation_fragment("tree/_map.html")
@@ -76,7 +67,7 @@ def drop_branch(request: HttpRequest, conversation: Conversation) -> HttpRespons
         shown = transcript.get_for(request.user, form.cleaned_data["open"])
     except Conversation.DoesNotExist:
         # It was deleted here, or in another tab.
-        return _redirect_to_branch(request, listed)
+        return lead_to(request, listed)
     said = _("The branch was deleted. In the list you can undo this for 10 minutes.")
     values = {"conversation": shown, "rows": draw_map(shown), "said": said}
     return render(request, "tree/_map.html", values)

@@ -25,7 +25,7 @@ from .answers import Undo, list_action, list_again, read_conversations, read_uui
 def archive(request: HttpRequest) -> HttpResponse:
     # A search finds both kinds, and Undo is for what was changed.
     found = [each for each in read_conversations(request) if not each.archived_at]
-    _change_each(found, library.archive_all, Change.Action.ARCHIVE)
+    change_each(found, library.archive_all, Change.Action.ARCHIVE)
     said = ngettext(
         "%(count)s conversation archived.",
         "%(count)s conversations archived.",
@@ -37,7 +37,7 @@ def archive(request: HttpRequest) -> HttpResponse:
 @list_action
 def unarchive(request: HttpRequest) -> HttpResponse:
     found = [each for each in read_conversations(request) if each.archived_at]
-    _change_each(found, library.unarchive_all, Change.Action.UNARCHIVE)
+    change_each(found, library.unarchive_all, Change.Action.UNARCHIVE)
     said = ngettext(
         "%(count)s conversation unarchived.",
         "%(count)s conversations unarchived.",
@@ -46,7 +46,7 @@ def unarchive(request: HttpRequest) -> HttpResponse:
     return _announce_change(request, found, said, "several-archive")
 
 
-def _change_each(
+def change_each(
     rows: list[Conversation], change: Callable[..., object], action: str
 ) -> list[Conversation]:
     """Change all conversations that these rows of the list represent; return these."""
@@ -75,7 +75,7 @@ def delete_rows(
 
     Their replies stop at once; for some minutes they can be restored.
     """
-    found = _change_each(rows, delete, Change.Action.REMOVE)
+    found = change_each(rows, delete, Change.Action.REMOVE)
     for pk, turns in commands.stop_each(found).items():
         async_to_sync(account.end_all)(pk, turns)
     if request.POST.get("open") in {str(each.uuid) for each in found}:

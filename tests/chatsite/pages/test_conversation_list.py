@@ -34,7 +34,7 @@ class TestSections:
     def test_list_groups_by_the_day_of_the_latest_change(self, alice):
         for days in (0, 1, 3, 7, 40):
             age(transcript.create_conversation(alice, title=f"{days} days"), days)
-        library.pin_conversation(Conversation.objects.get(title="40 days"))
+        library.pin_all([Conversation.objects.get(title="40 days")])
         age(transcript.create_conversation(alice, title="old"), 400)
         found = list(conversation_list.group_by_day(library.list_conversations(alice)))
         assert [(each.name, len(each.rows)) for each in found][:4] == [

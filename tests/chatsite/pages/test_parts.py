@@ -51,7 +51,7 @@ def test_the_open_row_and_an_archived_hit_are_marked(client, conversation):
     row = f'<a href="{url("detail", conversation)}"'
     assert f'{row} aria-current="page">' in page_of(client, conversation)
     assert f"{row}>" in client.get("/").content.decode()
-    library.archive_conversation(conversation)
+    library.archive_all([conversation])
     assert marked in client.get("/", {"q": "Kyoto"}).content.decode()
     assert marked not in client.get("/", {"view": "archived"}).content.decode()
 

@@ -143,7 +143,7 @@ class TestList:
 
     def test_label_narrows_the_search_and_the_archive(self, client, some, work):
         give_labels([work], some[1:2])
-        library.archive_conversation(some[1])
+        library.archive_all([some[1]])
         shown = {"label": work.pk, "view": "archived"}
         page = client.get("/", shown, headers=HTMX).content.decode()
         assert some[1].title in page

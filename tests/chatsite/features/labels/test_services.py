@@ -120,7 +120,7 @@ class TestListing:
         talk(some[1], 1)
         [work] = find_or_make_labels(alice, ["Work"])
         give_labels([work], [some[0], some[2]])
-        library.archive_conversation(some[2])
+        library.archive_all([some[2]])
 
         def listed(**which):
             rows = library.list_conversations(alice, **which)

@@ -84,7 +84,8 @@ class TestMaking:
             services.edit_as_branch(talked, seq=3, text="Zurich", client_id=known)
 
     def test_branch_is_named_pinned_and_labelled_as_the_first(self, talked, branch):
-        library.pin_conversation(talked)
+        library.pin_all([talked])
+        talked.refresh_from_db()
         made = branch(talked, 3, "Hostel")
         assert (made.title, bool(made.pinned_at)) == ("Trip", True)
 
