@@ -6,7 +6,8 @@ A request has no thread of its own: only database work runs in one, in turn.
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
@@ -77,23 +78,18 @@ async def answer_request(
         raise ApiError(403, "not_allowed", "This key may not send. Use another one.")
     if scope["method"] == "GET" or scope["path"] == api.count_path:
         limit_request_rate(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")
-    client = Connection(scope, receive, send)
-    acquire_slot(key.owner_id)
-    try:
+    with hold_slot(key.owner_id), closing(Connection(scope, receive, send)) as client:
         if is_list:
             named = scope["path"].removeprefix(MODELS).removeprefix("/")
             await send_models(api, key, send, named)
-        else:
+            return
+        with suppress(GoneError):
             await RequestHandler(api, key, scope, headers, client).handle_request()
-    except GoneError:
-        return
-    finally:
-        release_slot(key.owner_id)
-        client.close()
 
 
-def acquire_slot(owner_id: int) -> None:
-    """Take a request slot of the user.
+@contextmanager
+def hold_slot(owner_id: int) -> Iterator[None]:
+    """Hold a request slot of the user.
 
     Raise ApiError where there is none.
     """
@@ -104,12 +100,12 @@ def acquire_slot(owner_id: int) -> None:
         detail = "This site answers as many requests as it can. Try again in a moment."
         raise ApiError(503, "too_busy", detail, retry_after=2)
     _running[owner_id] += 1
-
-
-def release_slot(owner_id: int) -> None:
-    _running[owner_id] -= 1
-    if not _running[owner_id]:
-        del _running[owner_id]
+    try:
+        yield
+    finally:
+        _running[owner_id] -= 1
+        if not _running[owner_id]:
+            del _running[owner_id]
 
 
 async def send_models(api: Api, key: ApiKey, send: Any, named: str) -> None:

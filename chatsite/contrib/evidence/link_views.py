@@ -1,8 +1,5 @@
 """The public file of a link, and the verifier that its page runs."""
 
-from math import ceil
-
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
@@ -23,11 +20,8 @@ def download_shared_file(request: HttpRequest, share: Share) -> HttpResponse:
     if not share.choices.get(FIELD):
         raise Http404
     reader = share.pk, client_address(request)
-    wait = views.pace.count_request(reader, settings.EVIDENCE_PER_MINUTE)
-    if wait:
-        headers = {"Retry-After": str(ceil(wait))}
-        text = _("Too many downloads: wait a minute, then try again.")
-        return HttpResponse(text, status=429, headers=headers)
+    if refused := views.refuse_pace(reader):
+        return refused
     seen = read_seen(share, read_number(request, "reply"))
     if seen is None or not seen.is_whole:
         raise Http404

@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
 from math import ceil
 from pathlib import Path
@@ -41,11 +41,8 @@ def evidence_view(view: View) -> Callable[..., HttpResponse]:
 
     @wraps(view)
     def made(request: HttpRequest, uuid: UUID) -> HttpResponse:
-        wait = pace.count_request(request.user.pk, settings.EVIDENCE_PER_MINUTE)
-        if wait:
-            headers = {"Retry-After": str(ceil(wait))}
-            text = _("Too many downloads: wait a minute, then try again.")
-            return HttpResponse(text, status=429, headers=headers)
+        if refused := refuse_pace(request.user.pk):
+            return refused
         conversation = find_conversation(request, uuid)
         reply, images = read_number(request, "reply"), "images" in request.GET
         try:
@@ -64,6 +61,15 @@ def evidence_view(view: View) -> Callable[..., HttpResponse]:
         return view(request, conversation, data)
 
     return private_page("GET")(made)
+
+
+def refuse_pace(reader: Hashable) -> HttpResponse | None:
+    """Count a download, and return the answer if it is one too many."""
+    if wait := pace.count_request(reader, settings.EVIDENCE_PER_MINUTE):
+        headers = {"Retry-After": str(ceil(wait))}
+        text = _("Too many downloads: wait a minute, then try again.")
+        return HttpResponse(text, status=429, headers=headers)
+    return None
 
 
 def find_conversation(request: HttpRequest, uuid: UUID) -> Conversation:

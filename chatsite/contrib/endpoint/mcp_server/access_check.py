@@ -5,6 +5,7 @@ The protocol's library is loaded for the first request that passes.
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import closing
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -16,7 +17,7 @@ from chatsite.contrib.endpoint.models import ApiKey
 from chatsite.contrib.endpoint.relay.client_connection import Connection
 from chatsite.live.origins import is_site_origin
 
-from ..request_handling import acquire_slot, release_slot, site_address
+from ..request_handling import hold_slot, site_address
 
 
 async def answer_mcp(
@@ -34,15 +35,10 @@ async def answer_mcp(
     if "origin" in headers and not is_site_origin(scope):
         raise ApiError(403, "bad_origin", "Pages of other sites may not read here.")
     limit_request_rate(key.owner_id, "MCP_REQUESTS_PER_MINUTE")
-    acquire_slot(key.owner_id)
-    client = Connection(scope, receive, send)
-    try:
+    with hold_slot(key.owner_id), closing(Connection(scope, receive, send)) as client:
         protocol = await _load_protocol()
         site = site_address(scope, headers)
         await protocol.serve_request(key, site, scope, receive, client)
-    finally:
-        release_slot(key.owner_id)
-        client.close()
 
 
 async def _load_protocol() -> ModuleType:
