@@ -38,8 +38,8 @@ def _select_active(conversation: Any) -> QuerySet[Summary]:
     return rows.filter(status=Summary.Status.ACTIVE).order_by("first_seq")
 
 
-def last_covered(summaries: Iterable[Summary]) -> int:
-    """Return the last message number that a summary covers; the window follows."""
+def last_covered(summaries: Iterable[Any]) -> int:
+    """Return the last message of these summaries, blocks or versions; 0 if none."""
     return max((summary.last_seq for summary in summaries), default=0)
 
 

@@ -3,7 +3,6 @@
 Nothing changes before it is accepted; its sources must be unchanged then.
 """
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from memory.engine.policy import Policy, parse_focus
 from memory.engine.summaries.dropped import check_written
 from memory.engine.summaries.summarizer import SummaryText
 from memory.models import Conversation, Summary
+from memory.prompts import hash_text
 from memory.transcript import ActionError
 
 from . import commit, compactor, lease, preparation
@@ -117,7 +117,7 @@ async def propose_summary(
         "conversation": conversation.pk,
         "memory_version": job.conversation.memory_version,
         "seq": seq,
-        "text_sha256": _hash_text(made.text),
+        "text_sha256": hash_text(made.text),
         "prompt_hash": made.prompt_hash,
         "model": summariser.model,
         "calls": job.calls,
@@ -166,7 +166,7 @@ def accept_proposal(
             raise ActionError(
                 _("What the model sees has changed since. Look at it again.")
             )
-        as_proposed = _hash_text(text) == known["text_sha256"]
+        as_proposed = hash_text(text) == known["text_sha256"]
         job.author, job.calls = author, known["calls"]
         job.tokens_in, job.tokens_out = known["tokens_in"], known["tokens_out"]
         summary = SummaryText(
@@ -185,7 +185,7 @@ def accept_proposal(
 def is_changed(conversation: Conversation, signature: str, text: str) -> bool:
     """Return whether the user has changed the text of a proposal."""
     try:
-        return _hash_text(text) != _open_preview(conversation, signature)["text_sha256"]
+        return hash_text(text) != _open_preview(conversation, signature)["text_sha256"]
     except ActionError:
         return True
 
@@ -233,7 +233,3 @@ def _open_preview(conversation: Conversation, signature: str) -> dict[str, Any]:
     if known["conversation"] != conversation.pk:
         raise ActionError(_("This preview belongs to another conversation."))
     return known
-
-
-def _hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -99,7 +99,10 @@ def _read_claude_message(
         texts.append(whole)
     elif role != "user":
         texts = []
-    said = DraftMessage(role, "", at, pictures=[*_list_names(message)])
+    # By name: the archive has no image files.
+    names = filter(is_image_name, _list_file_names(message))
+    pictures = [ImportedPicture("", name) for name in names]
+    said = DraftMessage(role, "", at, pictures=pictures)
     said.text = "\n\n".join(filter(has_words, [*texts, *_list_attached(message)]))
     yield said
 
@@ -166,13 +169,6 @@ def _list_attached(message: dict[str, Any]) -> Iterator[str]:
     for name in _list_file_names(message):
         if not is_image_name(name):
             yield tool_parts.name_file(name)
-
-
-def _list_names(message: dict[str, Any]) -> Iterator[ImportedPicture]:
-    """Yield the images of a message by name: the archive has no image files."""
-    for name in _list_file_names(message):
-        if is_image_name(name):
-            yield ImportedPicture("", name)
 
 
 def _list_file_names(message: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from chatsite.turns import requests
 from memory.context import RequestContext
 from memory.engine.compose import dump_body, dump_wire
 from memory.models import Conversation, ModelCall
+from memory.prompts import hash_text
 from memory.view import rebuilding
 
 # The bytes of images in a body, in the forms of the APIs.
@@ -168,7 +169,7 @@ def _describe_next(built: RequestContext) -> ProvenRequest:
     others = {n: body[n] for n in body.keys() - {"model", "messages", "tools"}}
     text = dump_body(body).decode()
     others = json.dumps(others, sort_keys=True)
-    return ProvenRequest(built, None, text, _hash(text), "body", "", others)
+    return ProvenRequest(built, None, text, hash_text(text), "body", "", others)
 
 
 def _describe_recorded(call: ModelCall, built: RequestContext) -> ProvenRequest:
@@ -181,14 +182,10 @@ def _describe_recorded(call: ModelCall, built: RequestContext) -> ProvenRequest:
     else:
         covers, recorded, text = "messages", call.sha256, dump_wire(built.wire)
     missing = ERASED if rebuilding.is_erased(call) else ""
-    if not missing and _hash(text) != recorded:
+    if not missing and hash_text(text) != recorded:
         missing = CHANGED
     text = "" if missing else text
     return ProvenRequest(built, call, text, recorded, covers, missing, others)
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _hash_image(data: str) -> str:

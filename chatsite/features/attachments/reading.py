@@ -22,6 +22,7 @@ from .documents.reading import (
     PageText,
     check_document_kind,
     describe_left_out,
+    make_refusal,
     read_document_file,
     read_fetched_page,
 )
@@ -113,7 +114,7 @@ async def read_file(
     file.seek(0)
     is_pdf = PDF in head if kind == "pdf" else head.startswith(PDF)
     if (kind == "pdf") != is_pdf:
-        raise _refuse_kind(shown)
+        raise make_refusal("wrong_kind", shown)
     if check_image_kind(shown, kind, head):
         read = await read_image(user_id, file, leave)
         size = len(read.data)
@@ -311,8 +312,3 @@ def _refuse_encoding() -> FileError:
         "encoding that this site knows. Save it as UTF-8 and attach it again."
     )
     return FileError("wrong_encoding", words)
-
-
-def _refuse_kind(name: str) -> FileError:
-    words = _("%(name)s is not what its name says. Check the file.")
-    return FileError("wrong_kind", words % {"name": name})

@@ -3,7 +3,6 @@
 link_actions.py has the actions of each.
 """
 
-import hashlib
 import secrets
 from datetime import timedelta
 from typing import Any
@@ -17,6 +16,7 @@ from django.urls import reverse
 from django.utils.crypto import salted_hmac
 
 from chatsite.proxies import client_address
+from memory.prompts import hash_text
 
 from .models import MailedLink
 
@@ -44,7 +44,7 @@ def make_link(row: MailedLink, request: HttpRequest) -> str:
     """Store a new row and return its full link."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     MailedLink.objects.filter(expires_at__lt=Now() - timedelta(days=KEPT_DAYS)).delete()
-    row.token_hash = hash_token(token)
+    row.token_hash = hash_text(token)
     row.account_state = describe_account(row.user) if row.user else ""
     row.asked_from = client_address(request) or ""
     row.expires_at = Now() + timedelta(hours=HOURS[MailedLink.LinkKind(row.kind)])
@@ -76,10 +76,6 @@ def find_origin(request: HttpRequest) -> str:
     return request.build_absolute_uri("/").rstrip("/")
 
 
-def hash_token(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
 def describe_account(user: AbstractBaseUser) -> str:
     """Return a hash that changes with the password, the address or the last log-in."""
     parts = (user.pk, user.password, user.email, user.last_login)
@@ -96,7 +92,7 @@ def find_link(token: str) -> MailedLink:
     rows = MailedLink.objects.filter(used_at=None, expires_at__gt=Now())
     # Invitations of staff who have left end, first of all those to themselves.
     rows = rows.exclude(made_by__is_active=False)
-    found = rows.select_related("user").get(token_hash=hash_token(token))
+    found = rows.select_related("user").get(token_hash=hash_text(token))
     user = found.user
     if user and not (user.is_active and found.account_state == describe_account(user)):
         raise MailedLink.DoesNotExist

@@ -197,13 +197,14 @@ class _SampleRequest:
     def estimate(self) -> dict[str, Any]:
         if self.form.errors:
             return {}
-        price = drawing.sum_prices(self.drawn, len(self.policies))
+        times = drawing.REPLAYS + len(self.policies)
+        price = times * sum(each.price for each in self.drawn)
         return {
             "estimate": {
                 "conversations": len(self.drawn),
                 "messages": sum(each.messages for each in self.drawn),
                 "transcript": sum(each.tokens for each in self.drawn),
-                "times": drawing.REPLAYS + len(self.policies),
+                "times": times,
                 "tokens": self.tokens,
                 "price": pricing.format_dollars(price) if price else "",
             }

@@ -18,7 +18,7 @@ from memory.evaluation.metrics import WRITTEN_PRICE
 from . import real_turns
 from .models import Experiment
 from .player import ExperimentPlayer
-from .replay_steps import PlayedTurn, ReplaySteps, find_covered_end
+from .replay_steps import PlayedTurn, ReplaySteps
 
 # Looking up more facts would delay the replies that this process streams.
 MAX_FACTS = 2_000
@@ -140,7 +140,7 @@ def _look_up_facts(
     wanted = known[-MAX_FACTS:]
     days = [message.additional_kwargs["created_at"] for message in messages]
     for name, side in sides.items():
-        end = find_covered_end(blocks[name])
+        end = versions.last_covered(blocks[name])
         window = [message for message in messages if int(message.id or 0) > end]
         said = facts.find_said(wanted, map(documents.describe_text, window))
         texts = [block.text for block in blocks[name]]

@@ -15,6 +15,7 @@ from memory.engine.summaries.summarizer import Invoke, SummaryText
 from memory.engine.tokens import count_text
 from memory.evaluation.metrics import count_cacheable, shared_tokens
 from memory.models import Conversation
+from memory.versions import last_covered
 
 from ..player import StoredPlayer
 from .models import Experiment
@@ -22,7 +23,6 @@ from .replay_steps import (
     PlayedTurn,
     ReplaySteps,
     Version,
-    find_covered_end,
     name_messages,
 )
 
@@ -59,7 +59,7 @@ class ExperimentPlayer(StoredPlayer):
         if saved and saved["of"] == steps.of:
             self.steps = steps = ReplaySteps.from_json(saved)
         active = steps.versions_at(len(steps.turns))
-        start = find_covered_end(active)
+        start = last_covered(active)
         played = self.messages[: steps.place]
         self.state = MemoryState(
             self.policy,

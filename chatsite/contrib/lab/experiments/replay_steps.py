@@ -98,8 +98,3 @@ def without_words(result: dict[str, Any], seq: int) -> dict[str, Any]:
 
 def name_messages(seqs: Iterable[int]) -> str:
     return hashlib.sha256(",".join(map(str, seqs)).encode()).hexdigest()
-
-
-def find_covered_end(versions: Iterable[Any]) -> int:
-    """Return the last message in these versions, blocks or summaries; 0 if none."""
-    return max((each.last_seq for each in versions), default=0)

@@ -12,9 +12,10 @@ from django.db.models import Count, Max, Min
 from chatsite.review.rights import Rights
 from memory import context
 from memory.models import ModelCall
+from memory.versions import last_covered
 
 from .models import Experiment
-from .replay_steps import PlayedTurn, ReplaySteps, find_covered_end
+from .replay_steps import PlayedTurn, ReplaySteps
 
 # The content that one memory sends, or would send: see _make_view.
 View = dict[str, Any]
@@ -61,7 +62,7 @@ def _make_view(
 ) -> View:
     """Return the summaries with their texts, and the messages in the window."""
     rows = context.visible_messages(experiment.conversation)
-    window = rows.filter(seq__gt=find_covered_end(versions), seq__lte=last_seq)
+    window = rows.filter(seq__gt=last_covered(versions), seq__lte=last_seq)
     return {
         "blocks": [(each, rights.show_text(each.text)) for each in versions],
         **window.aggregate(first=Min("seq"), last=Max("seq"), count=Count("pk")),

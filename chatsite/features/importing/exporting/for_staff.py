@@ -4,7 +4,6 @@ They are written while they are sent, conversation by conversation, and each is 
 access log before any of it is sent. Without the right to read, the texts are masked.
 """
 
-import hashlib
 import json
 import zipfile
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -20,6 +19,7 @@ from chatsite.review import access_log
 from chatsite.review.redaction import ERROR_CODES
 from chatsite.review.rights import Rights
 from memory.models import Conversation
+from memory.prompts import hash_text
 
 from ..tables import exported_lists
 from ..thread_format import (
@@ -189,7 +189,7 @@ def mask_text(text: str) -> str:
     if not text:
         return ""
     redaction = _("hidden, %(count)s characters") % {"count": len(text)}
-    return f"[{redaction}, sha256 {_hash_hidden(text)}]"
+    return f"[{redaction}, sha256 {hash_text(text)}]"
 
 
 def _hide_texts(row: Values, names: Iterable[str]) -> Values:
@@ -203,7 +203,7 @@ def _hide_texts(row: Values, names: Iterable[str]) -> Values:
                 text = json.dumps(
                     value, ensure_ascii=False, sort_keys=True, separators=(",", ":")
                 )
-            hidden = {f"{name}_length": len(text), f"{name}_sha256": _hash_hidden(text)}
+            hidden = {f"{name}_length": len(text), f"{name}_sha256": hash_text(text)}
             shown |= {name: None, **hidden}
     return shown
 
@@ -214,7 +214,3 @@ def _hide_references(row: Values) -> Values:
         return row
     refs = row["refs"] if isinstance(row["refs"], dict) else {}
     return row | {"refs": {name: refs[name] for name in REFERENCES if name in refs}}
-
-
-def _hash_hidden(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -114,7 +114,3 @@ def measure_conversation(conversation: Conversation) -> Drawn:
 
 def sum_budgets(drawn: Sequence[Drawn], policies: int) -> int:
     return (REPLAYS + policies) * sum(each.budget for each in drawn)
-
-
-def sum_prices(drawn: Sequence[Drawn], policies: int) -> float:
-    return (REPLAYS + policies) * sum(each.price for each in drawn)
