@@ -70,10 +70,10 @@
   let shown = "";
 
   function showDraft() {
-    const isDrawn = context.offsetParent && !chosen().value && !page.dataset.replaying;
+    if (!box || !context.offsetParent || chosen().value || page.dataset.replaying) return;
     const ids = messageFiles.ready.map(({ id }) => id).join(" ");
     const said = box.value.trim() + ids;
-    if (!isDrawn || (!said && !shown)) return;
+    if (!said && !shown) return;
     shown = said;
     draft.elements.draft.value = box.value;
     draft.elements.files.value = ids;

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def site(make_site):
-    with make_site(DEMO_TOKENS_PER_SECOND="200", SHARE_GUESTS="2") as running:
+    env = {"DEMO_TOKENS_PER_SECOND": "200", "SHARE_GUESTS": "2", "EXTRAS": "lab"}
+    with make_site(**env) as running:
         yield running
 
 
@@ -27,6 +28,11 @@ def test_a_reader_goes_on_in_a_copy_as_a_guest(
     guest.report_to(errors)
     page.goto(link)
     assert findings(page) == []
+    # Another moment, on a page that has no message box.
+    page.locator("#context select").first.select_option("2")
+    expect(page.locator("#context")).not_to_contain_text("I fly in April.")
+    page.locator("#context select").first.select_option("4")
+    expect(page.locator("#context")).to_contain_text("I fly in April.")
     page.get_by_role("button", name="Try it on a copy").click()
     guest.is_live()
     expect(page.locator("#turns .message")).to_have_count(4)
@@ -34,6 +40,12 @@ def test_a_reader_goes_on_in_a_copy_as_a_guest(
     guest.box.fill("What is my budget?")
     guest.box.press("Enter")
     expect(page.locator("#turns .message").last).to_contain_text("3,200 euros")
+    # The same question without the messages before; another conversation is refused.
+    page.locator(".sheet > .switch").last.click()
+    page.locator("#desk").get_by_role("button", name="Ask again").click()
+    expect(page.locator(".beside .trial .body")).to_contain_text("I don't know")
+    page.locator(".beside").get_by_role("button", name="Use this one").click()
+    expect(page.locator("#notice")).to_contain_text("That did not work")
     page.get_by_role("link", name="New conversation").click()
     expect(page.get_by_role("heading")).to_have_text("Not for guests")
     # The browser reports the status of the page.

@@ -41,7 +41,9 @@ OPEN = re.compile(
     r"log(in|out)|signup|theme|language|healthz|readyz|metrics|shared-\w+|"
     r"conversation-(detail|delete|message(s|-menu)|context(-json)?|summaries|"
     r"transcript|grounding)|memory-(message|switch(es-keep|es-undo)?|summaries|diff|"
-    r"edit|rewrite|restore|find|draft|moment|raw|work|stop|(set-)?system-prompt)"
+    r"edit|rewrite|restore|find|draft|moment|raw|work|stop|(set-)?system-prompt)|"
+    # A trial asks the model of its reply.
+    r"trials-ask|trial-stop"
 )
 
 

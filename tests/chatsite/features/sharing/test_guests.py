@@ -294,6 +294,7 @@ class TestBounds:
         assert open_names == {
             *(*OPEN_OF_ALL.split(), *(f"conversation-{each}" for each in of_copy)),
             *(f"memory-{each}" for each in memory),
+            *("trials-ask", "trial-stop"),
         }
 
     def test_account_of_the_guests_own_ends_the_bounds(self, guest):
