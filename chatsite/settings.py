@@ -118,6 +118,9 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
     "chatsite.ops.unavailable.UnavailableMiddleware",
 ]
+if "chatsite.features.sharing" in OPTIONAL_APPS:
+    # Not as the innermost, which keeps all of them in one thread.
+    MIDDLEWARE.insert(-1, "chatsite.features.sharing.guests.GuestMiddleware")
 
 ROOT_URLCONF = "chatsite.urls"
 ASGI_APPLICATION = "chatsite.asgi.application"

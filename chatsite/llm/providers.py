@@ -5,7 +5,7 @@ settings, but no conversation.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import date
 from fnmatch import fnmatchcase
@@ -26,7 +26,6 @@ from . import known_models
 from .demo.chat_model import DEMO, DemoChatModel
 from .local import servers
 from .provider_file import Model, ModelProvider, Prices
-from .transport import close_at_loop_end
 
 if TYPE_CHECKING:
     from .langchain.chat_model import LangChainChat
@@ -287,6 +286,9 @@ def sampling_options(
     return options
 
 
+_keepers: set[AsyncGenerator[None, None]] = set()
+
+
 class _Builder:
     """The callable `build(name)`, which makes each chat model once per event loop.
 
@@ -315,6 +317,25 @@ class _Builder:
     async def close(self) -> None:
         """Close what the models of this event loop have open."""
         await _close_models(self._by_loop.pop(_running_loop(), {}))
+
+
+def close_at_loop_end(close: Callable[[], Awaitable[object]]) -> None:
+    """Call `close` when the running event loop ends.
+
+    A loop that ends closes the async generators that were started in it.
+    """
+
+    async def keep() -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            _keepers.discard(keeper)
+            await close()
+
+    keeper = keep()
+    _keepers.add(keeper)
+    with suppress(StopIteration):
+        anext(keeper).send(None)
 
 
 async def _close_models(models: dict[str, "ChatModel"]) -> None:

@@ -5,8 +5,7 @@ client sends over httpx.
 """
 
 import base64
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator
 from typing import Any, Self
 
 import aiohttp
@@ -20,26 +19,6 @@ MAX_ERROR_BYTES = 1_000_000
 MAX_PACKED_BYTES = 50_000
 # As long as httpx takes a header; gateways send long ones.
 MAX_HEADER_BYTES = 100_000
-_keepers: set[AsyncGenerator[None, None]] = set()
-
-
-def close_at_loop_end(close: Callable[[], Awaitable[object]]) -> None:
-    """Call `close` when the running event loop ends.
-
-    A loop that ends closes the async generators that were started in it.
-    """
-
-    async def keep() -> AsyncGenerator[None, None]:
-        try:
-            yield
-        finally:
-            _keepers.discard(keeper)
-            await close()
-
-    keeper = keep()
-    _keepers.add(keeper)
-    with suppress(StopIteration):
-        anext(keeper).send(None)
 
 
 class BoundedClient(openai.DefaultAioHttpClient):

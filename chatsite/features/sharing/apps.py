@@ -21,8 +21,6 @@ class SharingConfig(AppConfig):
             pace="chatsite.features.sharing.pace.wait_for_address",
             access_log="none: everyone with the link may read without a name",
         )
-        # Also while the site makes no guests: some may be left.
-        settings.MIDDLEWARE.append(f"{self.name}.guests.GuestMiddleware")
         plugins.register_job(guests.sweep_guests, due=guests.find_expired_guests)
         if settings.SHARE_GUESTS:
             plugins.register_field("share", "copy", copies.make_copy_field)

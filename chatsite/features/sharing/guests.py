@@ -15,7 +15,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user_model, login
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -54,8 +54,10 @@ class GuestMiddleware(MiddlewareMixin):
         if OPEN.fullmatch(request.resolver_match.view_name):
             return None
         # Without a cookie there is no session, and an answer need not vary by it.
-        is_known = settings.SESSION_COOKIE_NAME in request.COOKIES
-        is_guest = is_known and KEY in request.session
+        is_known, is_guest = settings.SESSION_COOKIE_NAME in request.COOKIES, False
+        # The view reads the session too, and explains why it could not.
+        with suppress(DatabaseError):
+            is_guest = is_known and KEY in request.session
         return render(request, "sharing/guest.html", status=403) if is_guest else None
 
 

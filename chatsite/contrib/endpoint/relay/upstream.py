@@ -15,8 +15,8 @@ from django.conf import settings
 from yarl import URL
 
 from chatsite.contrib.endpoint.apis.errors import ApiError
-from chatsite.llm.providers import CONNECT_TIMEOUT
-from chatsite.llm.transport import MAX_HEADER_BYTES, close_at_loop_end
+from chatsite.llm.providers import CONNECT_TIMEOUT, close_at_loop_end
+from chatsite.llm.transport import MAX_HEADER_BYTES
 
 logger = logging.getLogger(__name__)
 
