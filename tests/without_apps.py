@@ -3,7 +3,7 @@
 import os
 
 from chatsite.settings import *  # noqa: F403
-from chatsite.settings import INSTALLED_APPS, OPTIONAL_APPS
+from chatsite.settings import INSTALLED_APPS, MIDDLEWARE, OPTIONAL_APPS
 
 TAKEN_OUT = os.environ["WITHOUT"].split(",")
 # They bring something to another app.
@@ -15,3 +15,4 @@ if "chatsite.features.sharing" in TAKEN_OUT:
     TAKEN_OUT += ["chatsite.contrib.quiz"]
 OPTIONAL_APPS = [name for name in OPTIONAL_APPS if name not in TAKEN_OUT]
 INSTALLED_APPS = [name for name in INSTALLED_APPS if name not in TAKEN_OUT]
+MIDDLEWARE = [name for name in MIDDLEWARE if not name.startswith(tuple(TAKEN_OUT))]
