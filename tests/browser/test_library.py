@@ -6,6 +6,8 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from tests.patience import wait_for
+
 from .written import write_long
 
 pytestmark = pytest.mark.browser
@@ -42,8 +44,14 @@ def test_a_search_leads_to_the_message(chat, site):
 
 
 def scroll_up(chat):
+    """Scroll to the first message; a page that opens can still move to its own one."""
     chat.page.mouse.move(500, 400)
-    chat.page.mouse.wheel(0, -1200)
+
+    def is_there():
+        chat.page.mouse.wheel(0, -1200)
+        return chat.message(1).count()
+
+    wait_for(is_there, what="the first message")
 
 
 def hold_back(route):
