@@ -54,8 +54,10 @@ class LivePage:
         It is read from the database at once, then drawn turn by turn.
         """
         pane = transcript_pane.show_latest_turns(conversation)
-        is_current = self.came_with == transcript_pane.hash_state(conversation, pane)
-        self.came_with = ""
+        came_with, self.came_with = self.came_with, ""
+        is_current = came_with and came_with == transcript_pane.hash_state(
+            conversation, pane
+        )
         views = [
             item for item in pane.items if isinstance(item, transcript_pane.TurnView)
         ]

@@ -286,9 +286,6 @@ def sampling_options(
     return options
 
 
-_keepers: set[AsyncGenerator[None, None]] = set()
-
-
 class _Builder:
     """The callable `build(name)`, which makes each chat model once per event loop.
 
@@ -317,6 +314,9 @@ class _Builder:
     async def close(self) -> None:
         """Close what the models of this event loop have open."""
         await _close_models(self._by_loop.pop(_running_loop(), {}))
+
+
+_keepers: set[AsyncGenerator[None, None]] = set()
 
 
 def close_at_loop_end(close: Callable[[], Awaitable[object]]) -> None:
