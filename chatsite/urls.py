@@ -30,9 +30,7 @@ urlpatterns = [
     path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
     path("accounts/signup/", views.sign_up, name="signup"),
     path(
-        "accounts/password/",
-        views.PasswordChangeView.as_view(),
-        name="password-change",
+        "accounts/password/", views.PasswordChangeView.as_view(), name="password-change"
     ),
     path("account/", views.show_account, name="account"),
     path("account/enter/", views.set_enter, name="account-enter"),

@@ -37,12 +37,7 @@ class Summary(History):
 
     CHANGING = frozenset({"status", "status_signature"})
     # The values of a version after a message that it covers was deleted.
-    ERASED: ClassVar = {
-        "text": "",
-        "structured": None,
-        "flags": {},
-        "status": "erased",
-    }
+    ERASED: ClassVar = {"text": "", "structured": None, "flags": {}, "status": "erased"}
 
     class Status(models.TextChoices):
         ACTIVE = "active", _("current")

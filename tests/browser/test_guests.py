@@ -44,9 +44,20 @@ def test_a_reader_goes_on_in_a_copy_as_a_guest(
     page.locator(".sheet > .switch").last.click()
     page.locator("#desk").get_by_role("button", name="Ask again").click()
     expect(page.locator(".beside .trial .body")).to_contain_text("I don't know")
+    # What is refused is not offered: no button to attach files, nor the other menus.
+    expect(page.locator("#attach")).to_be_hidden()
+    page.locator("header.bar > .menu > summary").click()
+    menu = page.locator("header.bar > .menu")
+    expect(menu.get_by_role("button", name="Delete permanently")).to_be_visible()
+    for name in ("Memory settings…", "Tools…", "Share…"):
+        expect(menu.get_by_text(name)).to_be_hidden()
+    page.keyboard.press("Escape")
+    copy = guest.url
     page.locator(".beside").get_by_role("button", name="Use this one").click()
-    expect(page.locator("#notice")).to_contain_text("That did not work")
-    page.get_by_role("link", name="New conversation").click()
+    expect(page).not_to_have_url(copy)
+    expect(page.locator("#turns .message").last).to_contain_text("I don't know")
+    assert errors == []
+    page.goto(site.url)
     expect(page.get_by_role("heading")).to_have_text("Not for guests")
     # The browser reports the status of the page.
     assert [each for each in errors if "403" not in each] == []

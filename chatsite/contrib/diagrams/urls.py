@@ -4,6 +4,4 @@ from django.urls import path
 
 from . import views
 
-urlpatterns = [
-    path("diagram-frame/", views.show_diagram_frame, name="diagram-frame"),
-]
+urlpatterns = [path("diagram-frame/", views.show_diagram_frame, name="diagram-frame")]

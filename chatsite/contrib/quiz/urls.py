@@ -7,6 +7,4 @@ from chatsite.features.sharing import urls as _sharing_urls  # noqa: F401
 
 from . import views
 
-urlpatterns = [
-    path("s/<token:token>/guess/", views.record_guess, name="quiz-guess"),
-]
+urlpatterns = [path("s/<token:token>/guess/", views.record_guess, name="quiz-guess")]

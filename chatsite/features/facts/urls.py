@@ -7,10 +7,7 @@ from . import views
 fact = [
     path("edit/", views.edit_fact, name="memory-fact-edit"),
     path(
-        "reword/",
-        views.reword_fact,
-        {"name": "reword-fact"},
-        name="memory-fact-reword",
+        "reword/", views.reword_fact, {"name": "reword-fact"}, name="memory-fact-reword"
     ),
     path("<slug:name>/", views.decide_fact, name="memory-fact"),
 ]

@@ -9,6 +9,4 @@ reply = [
     path("why/", views.ask_why, name="conversation-feedback-why"),
 ]
 
-urlpatterns = [
-    path("c/<uuid:uuid>/messages/<number:seq>/feedback/", include(reply)),
-]
+urlpatterns = [path("c/<uuid:uuid>/messages/<number:seq>/feedback/", include(reply))]

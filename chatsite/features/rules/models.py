@@ -64,9 +64,7 @@ class Rule(models.Model):
                 name="rule_has_words",
             ),
         ]
-        indexes = [
-            models.Index(fields=["conversation", "state"], name="rule_by_state"),
-        ]
+        indexes = [models.Index(fields=["conversation", "state"], name="rule_by_state")]
 
     def __str__(self) -> str:
         # Never its words: this goes into logs and lists.

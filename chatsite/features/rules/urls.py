@@ -10,6 +10,4 @@ rule = [
     path("<slug:name>/", views.decide_rule, name="memory-rule"),
 ]
 
-urlpatterns = [
-    path("c/<uuid:uuid>/memory/rules/<number:pk>/", include(rule)),
-]
+urlpatterns = [path("c/<uuid:uuid>/memory/rules/<number:pk>/", include(rule))]

@@ -9,7 +9,8 @@ import secrets
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from math import ceil
+from math import ceil, inf
+from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -19,6 +20,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models.functions import Now
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import Resolver404, resolve
 from django.utils.deprecation import MiddlewareMixin
 from django.views.decorators.http import require_POST
 
@@ -38,27 +40,60 @@ TOKENS = 100_000
 KEY = "guest_copy"
 # The names of the addresses that a guest may open; all others are refused.
 OPEN = re.compile(
-    r"log(in|out)|signup|theme|language|healthz|readyz|metrics|shared-\w+|"
-    r"conversation-(detail|delete|message(s|-menu)|context(-json)?|summaries|"
-    r"transcript|grounding)|memory-(message|switch(es-keep|es-undo)?|summaries|diff|"
-    r"edit|rewrite|restore|find|draft|moment|raw|work|stop|(set-)?system-prompt)|"
+    r"log(in|out)|signup|theme|language|healthz|readyz|metrics|manifest|shared-\w+|"
+    r"diagram-frame|conversation-(detail|delete|message(s|-menu)|context(-json)?|"
+    r"summaries|transcript|grounding|rename|branch|costs|export-(json|md))|"
+    r"memory-(message|switch(es-keep|es-undo)?|summaries|diff|edit|rewrite|restore|"
+    r"find|draft|moment|raw|work|stop|(set-)?system-prompt|preview|propose|proposal|"
     # A trial asks the model of its reply.
-    r"trials-ask|trial-stop"
+    r"accept)|trials-ask|trial-(stop|reply)"
+)
+# Addresses that copy the conversation of a guest, and how many a guest may have.
+COPIES, MOST_CONVERSATIONS = ("conversation-branch", "trial-reply"), 10
+# Elements that lead to an address of the site.
+LEADING = re.compile(
+    r'<[a-z]+\b(?=[^>]*\s(?:href|action|hx-get|hx-post|data-upload)="(/[^"?#]*))'
 )
 
 
 class GuestMiddleware(MiddlewareMixin):
-    """Keeps guests out of every page but those of their copy."""
+    """Keeps guests out of every page but those of their copy, and hides other links.
+
+    OPEN is the rule for the links and buttons of all apps.
+    """
 
     def process_view(self, request: HttpRequest, *view: object) -> HttpResponse | None:
-        if OPEN.fullmatch(request.resolver_match.view_name):
+        name = request.resolver_match.view_name
+        if OPEN.fullmatch(name) and name not in COPIES or not _is_guest(request):
             return None
-        # Without a cookie there is no session, and an answer need not vary by it.
-        is_known, is_guest = settings.SESSION_COOKIE_NAME in request.COOKIES, False
-        # The view reads the session too, and explains why it could not.
-        with suppress(DatabaseError):
-            is_guest = is_known and KEY in request.session
-        return render(request, "sharing/guest.html", status=403) if is_guest else None
+        owned = request.user.conversations.count() if name in COPIES else inf
+        if owned < MOST_CONVERSATIONS:
+            return None
+        return render(request, "sharing/guest.html", status=403)
+
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> Any:
+        is_page = response.get("Content-Type", "").startswith("text/html")
+        # Shared pages read no session.
+        if is_page and request.session.accessed and _is_guest(request):
+            page = response.content.decode()
+            response.content = LEADING.sub(_hide_refused, page)
+        return response
+
+
+def _is_guest(request: HttpRequest) -> bool:
+    # Without a cookie there is no session, and an answer need not vary by it.
+    is_known = settings.SESSION_COOKIE_NAME in request.COOKIES
+    # The view reads the session too, and explains why it could not.
+    with suppress(DatabaseError):
+        return is_known and KEY in request.session
+    return False
+
+
+def _hide_refused(start: re.Match) -> str:
+    with suppress(Resolver404):
+        if not OPEN.fullmatch(resolve(start[1]).view_name):
+            return f"{start[0]} hidden"
+    return start[0]
 
 
 @partial(shared_view, allow=require_POST)

@@ -52,10 +52,9 @@ def draw_account_section(request: HttpRequest) -> str:
 
     While the site has links turned off, return them only if there are any.
     """
-    rows = services.only_open(services.list_shares_of_user(request.user))
-    shares = rows.select_related("conversation")[:MOST_LINKS]
-    of_user = services.list_shares_of_user(request.user)
-    ended = services.list_revoked_by_staff(of_user.select_related("conversation"))
+    rows = services.list_shares_of_user(request.user).select_related("conversation")
+    shares = services.only_open(rows)[:MOST_LINKS]
+    ended = services.list_revoked_by_staff(rows)
     if not (shares or ended or settings.SHARE_LINKS):
         return ""
     values = {"shares": shares, "ended": ended, "are_links_on": settings.SHARE_LINKS}

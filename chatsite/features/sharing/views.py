@@ -67,9 +67,7 @@ def explain_pace(request: HttpRequest, seconds: int) -> HttpResponse:
     return HttpResponse(text, status=429, headers=headers)
 
 
-def _render_for_anyone(
-    request: HttpRequest, template: str, **values: Any
-) -> HttpResponse:
+def _render_public(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
     return render(request, template, {"user": NO_ONE, **values})
 
 
@@ -88,20 +86,20 @@ def show_page(request: HttpRequest, share: Share) -> HttpResponse:
         values["card"] = request.build_absolute_uri(address)
     if request.method == "GET":
         services.count_opening(share)
-    return _render_for_anyone(request, "sharing/page.html", **values)
+    return _render_public(request, "sharing/page.html", **values)
 
 
 @shared_view
 def show_messages(request: HttpRequest, share: Share) -> HttpResponse:
     """Show the messages that follow the ones on the page."""
     piece = presenter.read_piece(share, read_number(request, "after"))
-    return _render_for_anyone(request, "sharing/_piece.html", piece=piece)
+    return _render_public(request, "sharing/_piece.html", piece=piece)
 
 
 @shared_view
 def show_context(request: HttpRequest, share: Share) -> HttpResponse:
     seen = read_moment(request, share)
-    return _render_for_anyone(request, "sharing/_context.html", share=share, seen=seen)
+    return _render_public(request, "sharing/_context.html", share=share, seen=seen)
 
 
 @shared_view
@@ -113,7 +111,7 @@ def show_moment(request: HttpRequest, share: Share) -> HttpResponse:
         values["messages"] = snapshot.messages_at(
             share.conversation, seen.call, shown_messages(share)
         )
-    return _render_for_anyone(request, "sharing/_moment.html", **values)
+    return _render_public(request, "sharing/_moment.html", **values)
 
 
 @shared_view
@@ -124,7 +122,7 @@ def show_request(request: HttpRequest, share: Share) -> HttpResponse:
         raise Http404
     wire = without_bytes(rebuilding.rebuild_context(seen.call).wire)
     text = json.dumps(wire, ensure_ascii=False, indent=2)
-    return _render_for_anyone(request, "chat/_request_json.html", text=text)
+    return _render_public(request, "chat/_request_json.html", text=text)
 
 
 @shared_view

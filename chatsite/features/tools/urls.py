@@ -18,6 +18,4 @@ conversation = [
     path("messages/<number:seq>/", include(message)),
 ]
 
-urlpatterns = [
-    path("c/<uuid:uuid>/", include(conversation)),
-]
+urlpatterns = [path("c/<uuid:uuid>/", include(conversation))]

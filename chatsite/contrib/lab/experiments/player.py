@@ -19,12 +19,7 @@ from memory.versions import last_covered
 
 from ..player import StoredPlayer
 from .models import Experiment
-from .replay_steps import (
-    PlayedTurn,
-    ReplaySteps,
-    Version,
-    name_messages,
-)
+from .replay_steps import PlayedTurn, ReplaySteps, Version, name_messages
 
 
 class ExperimentPlayer(StoredPlayer):

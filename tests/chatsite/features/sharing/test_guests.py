@@ -1,6 +1,9 @@
 """Copies of shared moments: what they have, who gets them, and the bounds of guests."""
 
+from contextlib import suppress
 from datetime import timedelta
+from html.parser import HTMLParser
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import pytest
@@ -9,7 +12,14 @@ from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.db.models.functions import Now
 from django.test import Client
-from django.urls import NoReverseMatch, URLPattern, get_resolver, reverse
+from django.urls import (
+    NoReverseMatch,
+    Resolver404,
+    URLPattern,
+    get_resolver,
+    resolve,
+    reverse,
+)
 
 from chatsite.features.sharing import guests, presenter
 from chatsite.features.sharing.models import Guest
@@ -23,18 +33,19 @@ from memory import actions, context, transcript
 from memory.models import Conversation, Message
 from tests.memory.scenes import say, summarise
 
-from ...scenes import signed_in, talk_in_turns, url, violations
+from ...scenes import HTMX, signed_in, talk_in_turns, url, violations
 
 pytestmark = pytest.mark.django_db
 Users = get_user_model().objects
 # Values for addresses that need some.
-OPEN_OF_ALL = """login logout signup theme language healthz readyz metrics shared-page
-shared-messages shared-context shared-moment shared-image shared-card shared-raw
-shared-evidence"""
+OPEN_OF_ALL = """login logout signup theme language healthz readyz metrics manifest
+diagram-frame shared-page shared-messages shared-context shared-moment shared-image
+shared-card shared-raw shared-evidence"""
 OPEN_OF_COPY = """detail delete messages message-menu context context-json summaries
-transcript grounding"""
+transcript grounding rename branch costs export-json export-md"""
 OPEN_OF_MEMORY = """message switch switches-keep switches-undo summaries diff edit
-rewrite restore find draft moment raw work stop system-prompt set-system-prompt"""
+rewrite restore find draft moment raw work stop system-prompt set-system-prompt preview
+propose proposal accept"""
 NUMBERS = {"uuid": UUID(int=1), "token": "t" * 32}
 
 
@@ -82,7 +93,7 @@ def texts(conversation):
 def guest(share):
     """The browser of a guest."""
     client = Client()
-    client.copy = copy_of(press(share, client))
+    client.copy, client.share = copy_of(press(share, client)), share
     return client
 
 
@@ -284,8 +295,28 @@ class TestBounds:
             *("account", "conversation-list", "conversation-create", "share"),
             *("share-create", "attachment-upload", "import", "account-delete"),
             *("password-change", "conversation-model", "memory-set-tools"),
-            *("api-key-make", "account-export", "conversation-branch"),
+            *("api-key-make", "account-export", "trial-next"),
         } <= refused
+
+    def test_pages_of_the_copy_offer_no_refused_address(self, guest, settings, bob):
+        settings.CHAT_MODELS = ["gpt-own", "gpt-other"]
+        pages = [url("detail", guest.copy), url("context", guest.copy)]
+        pages += [url("message-menu", guest.copy, seq) for seq in (1, 2)]
+        for page in pages:
+            offered = find_offered(guest.get(page, headers=HTMX).content.decode())
+            assert offered
+            assert {n for n in offered if not guests.OPEN.fullmatch(n)} == set(), page
+        # Others are offered what a guest is not.
+        made = copy_of(press(guest.share, client := signed_in(bob)))
+        offered = find_offered(client.get(url("detail", made)).content.decode())
+        assert {"conversation-list", "account", "conversation-model"} <= offered
+
+    def test_guest_makes_few_copies_of_the_copy(self, guest, monkeypatch):
+        monkeypatch.setattr(guests, "MOST_CONVERSATIONS", 2)
+        branch = url("branch", guest.copy)
+        codes = [guest.post(branch, {"seq": 2}).status_code for _n in range(2)]
+        assert codes == [302, 403]
+        assert guest.get(url("detail", guest.copy)).status_code == 200
 
     def test_pattern_opens_the_addresses_named_here_and_no_others(self):
         names = {name for name, _ in named_addresses(NUMBERS)}
@@ -294,7 +325,7 @@ class TestBounds:
         assert open_names == {
             *(*OPEN_OF_ALL.split(), *(f"conversation-{each}" for each in of_copy)),
             *(f"memory-{each}" for each in memory),
-            *("trials-ask", "trial-stop"),
+            *("trials-ask", "trial-stop", "trial-reply"),
         }
 
     def test_account_of_the_guests_own_ends_the_bounds(self, guest):
@@ -302,6 +333,31 @@ class TestBounds:
         assert guest.get(reverse("account")).status_code == 302
         guest.force_login(Users.create_user("carol"))
         assert guest.get(reverse("account")).status_code == 200
+
+
+class OfferedAddresses(HTMLParser):
+    """The names of the addresses that elements of a page lead to, hidden ones aside."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        if "hidden" in values:
+            return
+        # Where the keys of the page lead to.
+        values.pop("data-list", None)
+        for value in filter(None, values.values()):
+            with suppress(Resolver404):
+                if value.startswith("/"):
+                    self.names.add(resolve(urlsplit(value).path).view_name)
+
+
+def find_offered(page):
+    parser = OfferedAddresses()
+    parser.feed(page)
+    return parser.names
 
 
 def named_addresses(numbers):
