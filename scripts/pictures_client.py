@@ -48,7 +48,7 @@ def take_all(camera: Camera) -> None:
         expect(page.locator("#connection")).to_have_attribute("data-state", "open")
         page.locator("#message-6").hover()
         page.locator("#message-6").get_by_text("What the model saw").click()
-        expect(page.locator("#context")).to_contain_text("hash matches")
+        expect(page.locator("#context")).to_contain_text("Exactly what was sent")
         camera.take(page, "client-conversation")
         page.get_by_role("link", name="Which conversation, and why").last.click()
         expect(page.locator(".diff").last).to_be_visible()

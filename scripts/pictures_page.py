@@ -232,7 +232,7 @@ def _shared(camera: Camera, page: Page) -> None:
     page.get_by_label("Also show what the model saw").check()
     page.get_by_role("button", name="Create link").click()
     page.goto(page.locator("#dialog .made pre").inner_text())
-    expect(page.locator("#context")).to_contain_text("hash matches")
+    expect(page.locator("#context")).to_contain_text("Exactly what was sent")
     camera.take(page, "page-shared")
 
 

@@ -162,7 +162,7 @@ class NewConversationForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        text = gettext("Not saved. Deleted %(minutes)s minutes after you close it.")
+        text = gettext("Deleted %(minutes)s minutes after you close it.")
         minutes = transcript.TEMPORARY_MINUTES
         self.fields["temporary"].help_text = text % {"minutes": minutes}
         self.fields |= {name: make() for name, make in form_fields["start"].items()}

@@ -347,7 +347,7 @@ class TestLongFile:
         chat.say("Which key opens the vault of Marlow?")
         chat.act(4, "What the model saw")
         expect(chat.right).to_contain_text("As sent for reply #4")
-        expect(chat.right).to_contain_text("hash matches")
+        expect(chat.right).to_contain_text("Exactly what was sent")
         quoted = chat.open_sheet("recalled").locator("[data-key^=passage-]")
         expect(quoted.locator("bdi")).to_have_text("book.md")
         quoted.locator("summary").click()

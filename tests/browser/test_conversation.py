@@ -49,7 +49,7 @@ def test_request_of_a_reply_is_shown(open_written):
     chat = open_written("First", "Second")
     chat.act(2, "What the model saw")
     expect(chat.right).to_contain_text("As sent for reply #2")
-    expect(chat.right).to_contain_text("hash matches")
+    expect(chat.right).to_contain_text("Exactly what was sent")
     expect(chat.right).not_to_contain_text("Second")
     chat.say("Third")
     expect(chat.right).to_contain_text("As sent for reply #2")

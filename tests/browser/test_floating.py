@@ -5,7 +5,11 @@ from playwright.sync_api import expect
 
 from tests.patience import PATIENCE
 
+from .conftest import open_tab
+from .pages import PASSWORD
 from .test_memory import compact_up_to, open_menu
+from .test_rail import PLACE
+from .test_sharing import share
 
 pytestmark = pytest.mark.browser
 
@@ -58,6 +62,8 @@ FLOATING = """() => {
         const { currentNode: text } = texts, owner = text.parentElement;
         if (!text.data.trim() || owner.closest("template, option, svg")) continue;
         if (owner.closest(OPENED)) continue;
+        // Bars of two messages share a gap; one of them is shown.
+        if (!owner.checkVisibility({ opacityProperty: true })) continue;
         const range = new Range();
         range.selectNodeContents(text);
         for (const line of range.getClientRects()) {
@@ -145,6 +151,7 @@ def test_notice_lies_over_nothing_and_moves_no_text(open_written, width):
     # Its own mark above the bubble is new.
     assert [place.bounding_box() for place in places][1:] == before[1:]
     assert abs(places[0].bounding_box()["y"] - before[0]["y"]) <= 1
+    nothing_floats_over_text(chat.page)
 
 
 @pytest.mark.parametrize("width", [1440, 390])
@@ -212,6 +219,7 @@ def test_text_has_no_box_over_it(show, width, theme, language):
     page.reload()
     chat.is_live()
     nothing_floats_over_text(page)
+    points_at_messages(chat, width)
     for opener in (".message-menu", "header.bar > .menu", "#find"):
         chat.message(30).hover()
         summary = page.locator(f"{opener} > summary").locator("visible=true").last
@@ -223,6 +231,79 @@ def test_text_has_no_box_over_it(show, width, theme, language):
     page.locator("header.bar > .menu button[hx-get$='/policy/']").click()
     expect(page.locator("#dialog h2")).to_be_visible()
     nothing_floats_over_text(page)
+    page.keyboard.press("Escape")
+    replays_from_the_first(page, width)
+
+
+def points_at_messages(chat, width):
+    """The bars of the last messages, the rail, and the strip of a closed pane."""
+    page = chat.page
+    for seq in (27, 28, 29, 30):
+        chat.message(seq).locator(".body").hover()
+        expect(chat.message(seq).locator(".actions")).to_have_css("opacity", "1")
+        nothing_floats_over_text(page)
+    stroke = chat.message(28).evaluate(PLACE)
+    page.mouse.move(stroke - 3, chat.message(28).bounding_box()["y"] + 10)
+    expect(page.locator("#turns .message.counterpart").first).to_be_visible()
+    nothing_floats_over_text(page)
+    if width > 390:
+        page.keyboard.press("Alt+m")
+        strip = page.locator(".strip")
+        strip.hover()
+        nothing_floats_over_text(page)
+        page.keyboard.press("Alt+m")
+
+
+def replays_from_the_first(page, width):
+    tabs = page.locator(".tabs button")
+    if width == 390:
+        tabs.last.click()
+    page.locator("[data-replay]").click()
+    expect(page.locator("#replayed .message")).not_to_have_count(0)
+    nothing_floats_over_text(page)
+    if width == 390:
+        tabs.first.click()
+    page.locator("#moment").press("Home")
+    expect(page.locator("#replayed .message")).to_have_count(2)
+    nothing_floats_over_text(page)
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_shared_page_has_no_box_over_its_text(open_written, take_context, site, width):
+    link = share(open_written(*TURNS), with_view=True)
+    page = open_tab(take_context(width=width), site)
+    page.goto(link)
+    expect(page.locator("#replayed .message").first).to_be_visible()
+    nothing_floats_over_text(page)
+    page.get_by_role("button", name="Back to the conversation").click()
+    message = page.locator("#turns .message").last
+    message.hover()
+    nothing_floats_over_text(page)
+    covers_nothing(page)
+
+
+@pytest.fixture(scope="module")
+def staff(seeded):
+    seeded.manage("create_user", "watcher", PASSWORD, "--staff")
+
+
+@pytest.mark.parametrize(("width", "theme", "language"), LOOKS)
+def test_admin_has_no_box_over_its_text(
+    take_context, seeded, staff, width, theme, language
+):
+    page = open_tab(take_context(width=width), seeded)
+    cookie = {"name": "django_language", "value": language, "url": seeded.url}
+    page.context.add_cookies([cookie])
+    page.emulate_media(color_scheme=theme)
+    page.goto(f"{seeded.url}/admin/login/")
+    page.fill("[name=username]", "watcher")
+    page.fill("[name=password]", PASSWORD)
+    page.click("[type=submit]")
+    for path in ("", "memory/conversation/", "memory/summary/"):
+        page.goto(f"{seeded.url}/admin/{path}")
+        expect(page.locator("#content h1")).to_be_visible()
+        nothing_floats_over_text(page)
+        covers_nothing(page)
 
 
 def test_notice_stays_beside_the_foot_bar_of_a_phone(open_written):

@@ -80,7 +80,7 @@ def test_images_of_an_archive_come_with_their_messages(open_page, site):
 
     chat.say("And now?")
     chat.act(6, "What the model saw")
-    expect(chat.right).to_contain_text("hash matches")
+    expect(chat.right).to_contain_text("Exactly what was sent")
     chat.page.evaluate(OPEN)
     sent = chat.page.locator("#context-body .sent-image")
     expect(sent).to_have_count(2)

@@ -128,7 +128,7 @@ def preview_and_cancel(chat, keys):
     dialog = chat.page.locator("#dialog")
     # Its first use also loads what opens it.
     expect(dialog).to_be_visible()
-    expect(dialog).to_contain_text("leave the window")
+    expect(dialog).to_contain_text("stops reading messages")
     keys.press("Tab", "Tab", "Tab", "Tab", "Tab")
     assert chat.page.evaluate(IS_FOCUSED, "#dialog *, body")
     keys.press("Escape")

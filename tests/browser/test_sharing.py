@@ -54,7 +54,7 @@ def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
     owner.page.keyboard.press("Escape")
     right = stranger.locator("#context")
     expect(right).to_contain_text("As sent for reply #6")
-    expect(right).to_contain_text("hash matches")
+    expect(right).to_contain_text("Exactly what was sent")
     # No place of a message is known before a moment is replayed: no rail says one.
     expect(stranger.locator("#replayed .message")).to_have_count(6)
     stranger.get_by_role("button", name="Back to the conversation").click()

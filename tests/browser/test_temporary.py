@@ -24,7 +24,7 @@ def fleeting(open_page, site):
 def test_temporary_conversation_is_labelled_and_leaves_no_draft(fleeting):
     page = fleeting.page
     note = page.locator(".temporary")
-    expect(note).to_contain_text("Not saved. Deleted")
+    expect(note).to_contain_text("Deleted")
     expect(page.locator("#conversation-title")).to_have_text("Temporary conversation")
     address = page.url.removeprefix(fleeting.site.url)
     expect(page.locator(f'#conversation-list a[href="{address}"]')).to_have_count(0)

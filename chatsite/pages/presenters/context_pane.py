@@ -240,7 +240,7 @@ class ContextPane:
     @property
     def contents(self) -> str:
         """The content of the model's request in words."""
-        return describe_sheets(self.sections, is_past=self.reply is not None)
+        return describe_sheets(self.sections)
 
     @property
     def account(self) -> str:

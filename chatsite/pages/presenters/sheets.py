@@ -163,18 +163,15 @@ def _glance_at(message: "SeenMessage") -> str:
     return message.in_words or ", ".join(map(label_of, called))
 
 
-def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> str:
-    """Return what the model reads, as in "5 summaries and your last 4 messages".
+def describe_sheets(sections: Sequence["ContextSection"]) -> str:
+    """Return what the model reads, as in "5 summaries and the last 4 messages".
 
     "" = nothing. The instructions are always there, and named only if nothing else is.
     """
     words = (
         each
         for section in sections
-        for each in (
-            _describe_sheet(section, is_past=is_past),
-            _count_passages(section),
-        )
+        for each in (_describe_sheet(section), _count_passages(section))
     )
     named = [each for each in words if each]
     if not named:
@@ -209,8 +206,8 @@ def describe_read_messages(
         # A stored newest message is counted with the others.
         is_named |= section.kind == "newest" and not section.messages
         if is_named:
-            named.append(_describe_sheet(section, is_past=is_past))
-    what = _join_words(named) if named else describe_sheets(sections, is_past=is_past)
+            named.append(_describe_sheet(section))
+    what = _join_words(named) if named else describe_sheets(sections)
     if not what:
         return _("The model reads nothing yet.")
     if not is_past:
@@ -248,16 +245,13 @@ def _count_passages(section: "ContextSection") -> str:
     return words % {"n": n} if n else ""
 
 
-def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
+def _describe_sheet(section: "ContextSection") -> str:
     """Return the words for one section; "" for the instructions."""
     if section.kind == "newest":
         return _("the newest message") if section.messages else _("your draft")
     n = section.count
     if not n and section.kind != "steps":
         return ""
-    last = ngettext("your last message", "your last %(n)s messages", n)
-    if is_past:
-        last = ngettext("the last message", "the last %(n)s messages", n)
     words = {
         "tools": ngettext("%(n)s tool", "%(n)s tools", n),
         "summaries": ngettext("%(n)s summary", "%(n)s summaries", n),
@@ -271,6 +265,6 @@ def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
             "%(n)s messages that the provider holds",
             len(section.messages),
         ),
-        "window": last,
+        "window": ngettext("the last message", "the last %(n)s messages", n),
     }
     return words.get(section.kind, "") % {"n": n}

@@ -11,13 +11,14 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from chatsite.features.tools.registry import label_of
 from chatsite.llm import providers
 from chatsite.turns.requests import with_model
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import is_within
 
 from .attachment_cards import find_typed_text
-from .calls import visible, without_long_texts
+from .calls import without_long_texts
 from .locations import Location, location_behind
 
 PAGE = 100
@@ -35,7 +36,7 @@ class PastMessage:
     model: str = ""
     pinned: bool = False
     ends: Summary | None = None
-    calls: tuple[str, ...] = ()  # names of the tools that it asked for
+    calls: tuple[str, ...] = ()  # labels of the tools that it asked for
     files: tuple[str, ...] = ()  # names of what is attached
 
 
@@ -68,7 +69,7 @@ def messages_at(
                 location=location or Location("excluded", _("not sent")),
                 model=providers.name_model(row.model or ""),
                 pinned=is_within(row.seq, refs["pinned"]),
-                calls=tuple(visible(str(call.get("name"))) for call in row.tool_calls),
+                calls=tuple(label_of(str(call.get("name"))) for call in row.tool_calls),
                 files=tuple(file["name"] for file in row.attachments),
             )
         )

@@ -18,7 +18,7 @@ from memory.models import Conversation, Message, ModelCall
 from tests.memory.scenes import plant, summarise
 from tests.remembered import remembered
 
-from ..scenes import HTMX, signed_in, talk_in_turns
+from ..scenes import HTMX, Use, signed_in, talk_in_turns, use_tools
 
 VIEWS = {
     "find": ("get", {"q": "x"}),
@@ -335,6 +335,13 @@ class TestMoment:
         assert [each.location.version for each in late[:12]] == [1] * 12
         assert late[11].ends.version == 1
         assert late[12].location.kind == "window"
+
+    def test_moment_names_tools_for_readers(self, long):
+        use_tools(long, "What did I say?", Use())
+        talk_in_turns(long, "And now?")
+        last = long.messages.order_by("seq").last()
+        shown = snapshot.messages_at(long, requests.reply_call(long, last.seq))
+        assert ("Search the whole conversation",) in [each.calls for each in shown]
 
     def test_moment_of_an_invalid_reply_is_a_404(self, client, long):
         for reply in ("3", "99", "", "x", "-1"):

@@ -269,7 +269,7 @@ class TestMessages:
 class TestCompactionByHand:
     def test_the_preview_says_what_will_happen(self, client, conversation):
         page = get(client, conversation, "preview", seq=2).content.decode()
-        assert "Messages #1–#2 leave the window" in page
+        assert "The model stops reading messages #1–#2" in page
         assert "Hello" in page
         assert versions.active_summaries(conversation) == []
 

@@ -66,15 +66,15 @@ def test_the_sentence_counts_what_the_model_reads(alice):
     made = make(alice, "One", "Two", "Three")
     client = signed_in(alice)
     n = context_pane.model_view(made).gauge.used
-    assert f"The model reads ≈ {n} tokens: your last 6 messages." in page_of(
+    assert f"The model reads ≈ {n} tokens: the last 6 messages." in page_of(
         client, made
     )
     summarise(made, 1, 4)
     actions.pin_message(made, 1)
     page = page_of(client, made)
-    assert "tokens: 1 summary, 1 pinned message and your last 2 messages." in page
+    assert "tokens: 1 summary, 1 pinned message and the last 2 messages." in page
     view = context_pane.model_view(made, draft="Four")
-    assert view.contents.endswith("your last 2 messages and your draft")
+    assert view.contents.endswith("the last 2 messages and your draft")
 
 
 def lead_of(conversation, **shown):

@@ -71,7 +71,7 @@ def test_earlier_requests_stay_provable(client, conversation):
     assert violations() == []
     pane = client.get(url("context", conversation), {"reply": 6}).content.decode()
     assert OWN in pane
-    assert "hash matches" in pane
+    assert "Exactly what was sent" in pane
     # What was sent can't be edited.
     assert memory_url("system-prompt", conversation) not in pane
 

@@ -47,7 +47,7 @@ def test_the_switch_makes_one_that_no_list_has(client):
     assert made.is_temporary
     assert begun.headers["HX-Redirect"] == url("detail", made)
     page = page_of(client, made)
-    assert "Not saved. Deleted 15 minutes after you close it" in page
+    assert "Deleted 15 minutes after you close it" in page
     assert "its requests are deleted. What the model saw can no longer be shown" in page
     assert "data-temporary" in page
     assert SECRET not in client.get("/").content.decode()

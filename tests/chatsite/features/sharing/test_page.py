@@ -227,7 +227,7 @@ class TestModelsView:
     def test_each_reply_shows_what_the_model_saw(self, stranger, share):
         pane = text_of(stranger, link(share, "context", reply=2))
         assert "As sent for reply #2" in pane
-        assert "hash matches" in pane
+        assert "Exactly what was sent" in pane
         assert "What is my budget?" not in pane
 
     def test_the_page_shows_that_of_the_newest(self, stranger, share):
@@ -319,9 +319,10 @@ class TestModelsView:
         assert stranger.get(link(share, "raw", reply=2)).status_code == 404
 
     def test_stored_parts_of_a_request_are_not_shown_either(self, stranger, share):
-        assert "hash matches" in text_of(stranger, link(share, "context", reply=4))
+        address, verified = link(share, "context", reply=4), "Exactly what was sent"
+        assert verified in text_of(stranger, address)
         actions.delete_message(share.conversation, 1)
-        assert "hash matches" not in text_of(stranger, link(share, "context", reply=4))
+        assert verified not in text_of(stranger, address)
 
     def test_view_is_absent_unless_it_is_shared(self, stranger, conversation):
         actions.set_system_prompt(conversation, "Whisper.", seen="")

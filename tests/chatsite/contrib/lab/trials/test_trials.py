@@ -327,7 +327,7 @@ class TestNextOnly:
             {"reply": first.reply.seq},
         )
         assert "sent differently: temperature 0.0" in pane.content.decode()
-        assert "hash matches" in pane.content.decode()
+        assert "Exactly what was sent" in pane.content.decode()
         assert violations() == []
 
     def test_changes_of_the_next_message_can_be_withdrawn(self, client, chat):
