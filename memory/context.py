@@ -385,7 +385,12 @@ def _make_refs(
 def refer_notes(found: Sequence[RecallNote]) -> dict[str, Any]:
     notes = [note for note in found if note.place is None]
     files = passage_source.refer_passages(found)
+    lines = [
+        [note.seq] for note in notes if excerpts.LINE in note.message.additional_kwargs
+    ]
     return {
+        # Messages sent without what the line above shows.
+        **({"lines": lines} if lines else {}),
         # Passages of long files: number, place, start and end in the text.
         **({"files": files} if files else {}),
         "recalled": [note.seq for note in notes],
@@ -458,11 +463,7 @@ def recall_notes(
         return []
     question = newest.typed
     find = partial(
-        recall.recall_messages,
-        conversation,
-        question,
-        limit=excerpts.find_breadth(question).hits,
-        at=newest.created_at,
+        recall.recall_messages, conversation, question, limit=None, at=newest.created_at
     )
     hits = find(before_seq=behind)
     if in_part:

@@ -89,7 +89,8 @@ def test_wheel_holds_the_engine_and_the_agents_and_nothing_else(wheel):
         re.sub("^(memory|deploy/package)/", "windowpane_memory/", str(path))
         for part in PARTS
         for path in map(relative, (ROOT / part).rglob("*.py"))
-    } | {"windowpane_memory/py.typed"}
+    }
+    here |= {"windowpane_memory/py.typed", "windowpane_memory/engine/search/words.txt"}
     assert {name for name in names if ".dist-info/" not in name} == here
 
 

@@ -60,8 +60,7 @@ class Recall:
             return []
         with self._lock:
             index = self._open(body, active[-1], asked + 1).index
-            most = excerpts.find_breadth(question).hits
-            hits = index.search(question, limit=most, at=time_of(body[asked]))
+            hits = index.search(question, limit=None, at=time_of(body[asked]))
         chosen = excerpts.choose_excerpts(
             hits,
             {hit.seq: copy_numbered(hit.seq, body[hit.seq - 1]) for hit in hits},

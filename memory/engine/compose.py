@@ -65,6 +65,9 @@ they may not matter to it. Not instructions.
 
 # In additional_kwargs of a quoted passage of a long file: its name and position.
 PASSAGE = "passage"
+# Of a message that is quoted as one of many lines: True if its day is shown. It differs
+# from that of the line above. A cut is shown in the text.
+LINE = "line"
 
 # The range of a message's time. Outside of it sums of times can fail.
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -220,12 +223,13 @@ def quote_fact(fact: RuleBlock) -> str:
 
 
 def quote_message(message: BaseMessage) -> str:
-    date = f' date="{day}"' if (day := day_of(message)) else ""
     known = message.additional_kwargs
+    has_date = (day := day_of(message)) and known.get(LINE, True)
+    date = f' date="{day}"' if has_date else ""
     if where := known.get(PASSAGE):
         place = f"n={quoteattr(message.id or '')} {where}"
         return f"<file {place}>{escape(message.text)}</file>"
-    part = ' excerpt="true"' if known.get("excerpt") else ""
+    part = ' excerpt="true"' if known.get("excerpt") and LINE not in known else ""
     # For values that have changed: memory/engine/search/values.py.
     if known.get("newest"):
         part += ' newest="true"'

@@ -210,8 +210,7 @@ class Player:
             return []
         behind = self._between(self.archive.newest + 1, cutoff)
         self.archive.add_documents(map(read_document, behind))
-        most = excerpts.find_breadth(newest.text).hits
-        hits = self.archive.search(newest.text, limit=most, before=cutoff + 1, at=at)
+        hits = self.archive.search(newest.text, limit=None, before=cutoff + 1, at=at)
         return self._choose_notes(newest.text, hits, [*self.state.window, newest])
 
     def _count_refused(self, newest: BaseMessage) -> None:
@@ -276,8 +275,7 @@ class Player:
             if not evidence:
                 continue
             question = asked.question
-            most = excerpts.find_breadth(question).hits
-            hits = archive.search(question, limit=most, before=behind_window, at=now)
+            hits = archive.search(question, limit=None, before=behind_window, at=now)
             everywhere = archive.search(question, limit=RECALLED, at=now)
             found = [hit.seq for hit in everywhere]
             behind = [hit.seq for hit in hits[:RECALLED]]

@@ -200,7 +200,7 @@ def recall_messages(
     conversation: Conversation,
     query: str,
     *,
-    limit: int = 10,
+    limit: int | None = 10,
     before_seq: int | None = None,
     at: datetime | None = None,
 ) -> list[Hit]:

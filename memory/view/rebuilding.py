@@ -226,6 +226,7 @@ def _recompose(call: ModelCall, found: _Sources, note: NoteImages) -> Context:
         spans=refs.get("excerpts", ()),
         newest=dict(refs.get("replaced", ())),
         until=dict(refs.get("until", ())),
+        lines={seq for (seq,) in refs.get("lines", ())},
     )
     cuts: dict[int, dict[str, int]] = {}
     for seq, part, chars in refs.get("shortened", ()):

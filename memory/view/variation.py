@@ -15,7 +15,7 @@ from memory.ranges import Ranges, to_ranges
 from .tool_groups import complete_groups
 
 # The keys of references about recalled notes.
-OF_NOTES = ("recalled", "excerpts", "replaced", "until", "files")
+OF_NOTES = ("recalled", "excerpts", "lines", "replaced", "until", "files")
 # The keys of references about the offered tools.
 OF_TOOLS = (
     *("tools", "tools_sha256", "tools_text", "tool_choice"),

@@ -7,8 +7,11 @@ import pytest
 from bench.memory.days import make_days
 from bench.memory.fact_lists import make_list
 from bench.memory.figures import Figures, Results
+from bench.memory.many import bound
+from bench.memory.many import score as score_many
 from bench.memory.search import score
 from bench.memory.table import renew_rows, write_row
+from memory.evaluation.replay import RecordedQuestion
 
 REPORT = {
     "prompt_tokens_per_turn": 5689.4,
@@ -53,3 +56,19 @@ def test_rows_of_one_contestant_are_renewed_in_their_set():
 def test_facts_of_a_list_are_found_as_well_as_by_plain_bm25():
     ours, plain = map(fmean, zip(*score(make_list("seen")[0]), strict=True))
     assert ours >= plain
+
+
+def test_questions_about_many_messages_are_scored_by_their_notes():
+    (recording,) = make_list("seen")[:1]
+    evidence = [message.id for message in recording.messages[:4]]
+    about = RecordedQuestion(question="按时间列出我说过的事", evidence_ids=evidence)
+    few = RecordedQuestion(question="什么？", evidence_ids=evidence[:2])
+    asked = recording.model_copy(update={"qa": [about, few]})
+    ((share, notes, chars),) = score_many(asked)
+    assert 0 <= share <= 1
+    assert notes >= 0 <= chars
+
+
+def test_interval_is_around_the_mean():
+    low, high = bound((0.0, 1.0, 0.5, 0.5) * 10)
+    assert 0.3 < low < 0.5 < high < 0.7

@@ -451,6 +451,33 @@ class TestNotes:
         assert rebuilding.rebuild_context(call).wire == built.wire
         assert rebuilding.verify_context(call)
 
+    @pytest.mark.parametrize(
+        "question",
+        [
+            "List the order in which I brought up my puppy.",
+            "按时间列出我说过的小狗的事",
+        ],
+    )
+    def test_a_request_with_lines_is_rebuilt_byte_for_byte(self, alice, question):
+        conversation = transcript.create_conversation(alice)
+        filler = "We talked about this and that. " * 20
+        for n in range(30):
+            text = f"My puppy 小狗的事 was {n} weeks old. {filler}"
+            say_all(conversation, text, f"A puppy, 小狗的事! {filler * 3}")
+        summarise(conversation, 1, 58)
+        built = context.build_request_context(
+            conversation, newest=ask(conversation, question)
+        )
+        assert built.refs["lines"] == [[seq] for seq in built.refs["recalled"]]
+        assert len(built.refs["lines"]) >= 10
+        assert all(seq % 2 for (seq,) in built.refs["lines"])
+        assert built.wire[-2]["content"].count(' date="') == 1
+        notes = built.context.get_section("recalled")
+        assert context.conversation_counter(conversation)(notes) <= 500
+        call = record(conversation, built)
+        assert rebuilding.rebuild_context(call).wire == built.wire
+        assert rebuilding.verify_context(call)
+
     def test_a_request_recorded_before_there_were_excerpts_is_rebuilt(self, compacted):
         built = context.build_request_context(
             compacted, newest=ask(compacted, "How is my puppy?")

@@ -22,7 +22,6 @@ from memory.engine.compaction import find_important
 from memory.engine.compose import fit_context
 from memory.engine.plan import Step
 from memory.engine.policy import Policy
-from memory.engine.search import excerpts
 from memory.engine.search.excerpts import RecallNote
 from memory.engine.summaries.summarizer import Invoke, SummaryText
 from memory.engine.tokens import TokenCounter, count_message
@@ -107,7 +106,7 @@ class StoredPlayer(Player):
         hits = await database_sync_to_async(recall.recall_messages)(
             self.conversation,
             asked,
-            limit=excerpts.find_breadth(asked).hits,
+            limit=None,
             before_seq=cutoff + 1,
             at=newest.additional_kwargs["created_at"],
         )

@@ -278,7 +278,8 @@ class ReplyReferences(References):
     server did not take; `tools_left_out` are those that it does not take beside others.
     An entry of `images` is an image that was sent: the number of its message, its place
     among the attachments, and its tokens. One of `files` is a quote of a long file:
-    number, place, start and end in its text.
+    number, place, start and end in its text. One of `lines` is a recalled message that
+    shows its day only where it differs from that of the message before.
     """
 
     system: Sha256
@@ -298,6 +299,7 @@ class ReplyReferences(References):
     tools_left_out: Few[Name] = []
     images: Few[Triple[Count]] = []
     excerpts: Few[Triple[Count]] = []
+    lines: Few[Annotated[list[Seq], Field(min_length=1, max_length=1)]] = []
     files: Few[Annotated[list[Count], Field(min_length=4, max_length=4)]] = []
     replaced: Few[Pair[Seq]] = []
     rules: Few[Triple[Count | Sha256 | Day]] = []

@@ -16,6 +16,7 @@ from math import log
 from statistics import fmean
 from typing import Protocol
 
+from .breadth import find_breadth
 from .ranking import (
     ASKS,
     K1,
@@ -60,11 +61,12 @@ class Source(Protocol):
 
 
 def search_archive(
-    source: Source, query: str, *, before: int, limit: int, at: datetime | None
+    source: Source, query: str, *, before: int, limit: int | None, at: datetime | None
 ) -> list[Hit]:
     """Return the best matching messages before a number, best first.
 
-    `at`: the time of the question, from which "yesterday" counts.
+    `limit`: None for as many as the question is about. `at`: the time of the question,
+    from which "yesterday" counts.
     """
     asked = read_query(query, at)
     terms = sorted(asked.terms, key=lambda term: (-len(term), term))[:MAX_TERMS]
@@ -75,7 +77,8 @@ def search_archive(
     documents = source.read_documents(sorted(beside | candidates), [*terms, ASKS])
     ranked = Index(documents, Corpus(before - 1, selection.having))
     wanted = replace(asked, terms=tuple(terms))
-    return ranked.find_hits(wanted, limit=limit, among=candidates)
+    most = limit or find_breadth(query).hits
+    return ranked.find_hits(wanted, limit=most, among=candidates)
 
 
 class MessageIndex:
@@ -102,7 +105,7 @@ class MessageIndex:
         self,
         query: str,
         *,
-        limit: int = 10,
+        limit: int | None = 10,
         before: int | None = None,
         at: datetime | None = None,
     ) -> list[Hit]:

@@ -8,75 +8,22 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from ..blank import is_blank
-from ..compose import compose_context, day_of, quote_message, role_of
+from ..compose import LINE, compose_context, day_of, quote_message, role_of
 from ..tokens import TokenCounter
 from . import passages, values
+from .breadth import LINES, Breadth, find_breadth
 from .passages import Span
 from .ranking import Hit, read_query
 from .terms import CHINESE, WORD, fold_forms, stem_word
 
-# Questions about many messages at once: all of a kind, their order, how often.
-WIDE = re.compile(
-    r"\b(?:all|every|each|both|everything|list|order|sequence|timeline|overall|so far"
-    r"|how (?:many|often)|summar(?:y|i[sz]e)"
-    r"|(?:what|which) (?:\w+ )?(?:(?:kinds?|types?|sorts?) of )?\w{4,}s)\b"
-    r"|都|所有|哪些|全部|每|一共|总共|几次|多少次|先后|顺序|依次|列出|汇总|总结",
-    re.I,
-)
-# Questions about how something went over the whole conversation.
-LONG = re.compile(
-    r"\b(?:order (?:in which|that|of)|timeline|over time"
-    r"|(?:across|throughout) (?:all |my |our |the |these )*(?:chats?|conversations?"
-    r"|sessions?|discussions?|messages?|requests?)"
-    r"|summar(?:y|i[sz]e) (?:of )?(?:how|what|all|everything)? ?(?:I|we|my|our)\b"
-    r"|how (?:I|we|my|our)\b.{0,60}\b(?:develop|progress|evolv|chang)\w*)"
-    r"|先后|依次|按时间|我们?[聊谈说提讨论]{1,2}[^，。？]{0,6}顺序"
-    r"|(?:总结|汇总|回顾|梳理)[^，。？]{0,8}(?:我|对话|聊天|讨论)"
-    r"|我[^，。？]{0,12}(?:历程|进展|变化过程|一步步)",
-    re.I,
-)
 MARK = "…"
 # The ends of an excerpt move by at most so many characters to the end of a word.
 WORD_CHARS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Breadth:
-    """The number of messages that a question is about.
-
-    Of up to `hits` messages, those with a fit below `min_fit`, a share of the score of
-    a message with every word of the question, are taken for chance. Costs and savings:
-    docs/memory.md. Each message gets one of `parts` of the room, the best one of
-    `best`: otherwise a few long passages would crowd out the rest, and with it the
-    newest value.
-    """
-
-    hits: int
-    min_fit: float
-    parts: int
-    best: int = 2
-
-
-FEW, MANY, LINES = (
-    Breadth(16, 0.12, 6),
-    Breadth(32, 0.08, 16),
-    Breadth(96, 0.02, 18, 18),
-)
-
-
-def find_breadth(question: str) -> Breadth:
-    """Return LINES for a question about the whole conversation.
-
-    MANY for one about all of a kind or a count, else FEW. MANY shows more messages and
-    less of each, LINES a line of each.
-    """
-    if LONG.search(question):
-        return LINES
-    return MANY if WIDE.search(question) else FEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +57,14 @@ def choose_excerpts(
     Where a value has changed, the newest one is shown before an older one; `later` are
     messages of the request, after all hits, that may contain it.
     """
-    measure = Measure(count_tokens)
     wanted, breadth = read_query(question).terms, find_breadth(question)
+    measure = Measure(count_tokens)
     room -= measure.frame
     # A message that only calls tools is found by them, and has no words to show.
     said = {seq for seq, each in messages.items() if not is_blank(each.text)}
     hits = [hit for hit in hits if hit.fit >= breadth.min_fit and hit.seq in said]
+    if breadth is LINES:
+        messages = {hit.seq: _make_line(messages[hit.seq]) for hit in hits}
     found = {
         hit.seq: _make_note(hit, messages[hit.seq], wanted, measure, most)
         for hit, most in zip(hits, _share_out(room, len(hits), breadth), strict=True)
@@ -133,15 +82,20 @@ def choose_excerpts(
     days = {int(each.id or 0): day_of(each) for each in (*messages.values(), *later)}
     until = {old: days.get(each.following, "") for old, each in changes.items()}
     notes: dict[int, RecallNote] = {}
+    quotes: dict[int, str] = {}
+    size = 0
     for seq in _newest_first(found, newest):
         replaced_by = newest.get(seq)
         is_alone = replaced_by in found and replaced_by not in notes
         if seq not in found or is_alone:
             continue
         marked = _mark_note(found[seq], newest, until, newest.values())
-        if (size := measure(marked.message)) <= room:
-            notes[seq] = found[seq]
-            room -= size
+        larger = size + measure(marked.message)
+        if breadth is LINES:
+            quotes[seq] = quote_message(marked.message)
+            larger = measure.count_lines({n: quotes[n] for n in (*notes, seq)}, days)
+        if larger <= room:
+            notes[seq], size = found[seq], larger
     return _mark_all([notes[seq] for seq in sorted(notes)], newest, until)
 
 
@@ -156,14 +110,16 @@ def restore_excerpts(
     spans: Iterable[list[int]],
     newest: Mapping[int, int],
     until: Mapping[int, str],
+    lines: Collection[int] = (),
 ) -> Iterator[BaseMessage]:
     """Yield the messages of recorded notes, as they were sent.
 
     `spans` are of [number, start, end], `newest` maps replaced messages to their
-    replacements, `until` to days.
+    replacements, `until` to days; `lines` are the numbers of those sent as lines.
     """
     cuts = {seq: (start, end) for seq, start, end in spans}
     numbered = ((int(message.id or 0), message) for message in messages)
+    numbered = ((n, _make_line(each) if n in lines else each) for n, each in numbered)
     notes = [
         RecallNote(seq, cut_excerpt(message, cuts[seq]) if seq in cuts else message)
         for seq, message in numbered
@@ -176,7 +132,14 @@ def _mark_all(
 ) -> list[RecallNote]:
     """Mark all notes; a record of the notes is enough to repeat it."""
     known = {newest.get(note.seq) for note in notes}
-    return [_mark_note(note, newest, until, known) for note in notes]
+    marked = [_mark_note(note, newest, until, known) for note in notes]
+    days = ["", *(day_of(note.message) for note in marked)]
+    return [
+        replace(note, message=_make_line(note.message, with_day=day != before))
+        if LINE in note.message.additional_kwargs
+        else note
+        for note, (before, day) in zip(marked, pairwise(days), strict=True)
+    ]
 
 
 def _mark_note(
@@ -208,6 +171,11 @@ def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:
     content = MARK * (start > 0) + text[start:end] + MARK * (end < len(text))
     marked = message.additional_kwargs | {"excerpt": True}
     return message.model_copy(update={"content": content, "additional_kwargs": marked})
+
+
+def _make_line(message: BaseMessage, *, with_day: bool = False) -> BaseMessage:
+    known = message.additional_kwargs | {LINE: with_day}
+    return message.model_copy(update={"additional_kwargs": known})
 
 
 def _read_statements(
@@ -242,6 +210,13 @@ class Measure:
         quote = HumanMessage(quote_message(message) + "\n")
         # One more, because the count of each part is rounded on its own.
         return self.count_tokens([quote]) - self.nothing + 1
+
+    def count_lines(self, quotes: Mapping[int, str], days: Mapping[int, str]) -> int:
+        """Return the tokens of lines, each with its day where the day changes."""
+        dates = pairwise(["", *(days[seq] for seq in sorted(quotes))])
+        changes = sum(a != b for a, b in dates)
+        text = "\n".join(quotes.values()) + ' date="2026-01-31"' * changes
+        return self.count_tokens([HumanMessage(text)]) - self.nothing
 
 
 def _make_note(

@@ -17,6 +17,7 @@ from math import log
 from typing import NamedTuple, Self
 
 from . import passages
+from .breadth import LONG, SAID, find_subject
 from .days import read_asked_days, read_day_terms
 from .terms import WORD, date_terms, extract_terms
 
@@ -44,6 +45,8 @@ BREVITY_POWER = 0.05
 # And by this power if the question is about the user who asks: "my", "I".
 OWN_POWER = 0.3
 MOST_BREVITY = 20
+# The weight of the other side where the question is about what the user has said.
+UNSAID_WEIGHT = 0.2
 OWN_WORDS = frozenset(
     ["i", "my", "me", "mine", "we", "our", "ours", "us", "我", "我们", "咱"]
 )
@@ -128,10 +131,14 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The terms of a question; `is_own`: it is about the user who asks."""
+    """The terms of a question; `is_own`: it is about the user who asks.
+
+    `is_said`: about many things that the user has said.
+    """
 
     terms: Collection[str]
     is_own: bool = False
+    is_said: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +161,9 @@ def read_query(text: str, at: datetime | None = None) -> Query:
     Without a time, "yesterday" is not read as a day.
     """
     is_own = not OWN_WORDS.isdisjoint(WORD.findall(text.casefold())) or "我" in text
-    text, days = read_asked_days(text, at)
-    return Query(frozenset([*extract_terms(text), *days]), is_own)
+    is_said = bool(LONG.search(text) and SAID.search(text))
+    text, days = read_asked_days(find_subject(text), at)
+    return Query(frozenset([*extract_terms(text), *days]), is_own, is_said)
 
 
 class Index:
@@ -294,6 +302,7 @@ class Index:
         power = BREVITY_POWER + OWN_POWER * query.is_own
         return {
             name: min(longest / max(mean, 1.0), MOST_BREVITY) ** power
+            * (UNSAID_WEIGHT if query.is_said and name != "user" else 1)
             for name, mean in means.items()
         }
 

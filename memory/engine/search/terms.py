@@ -3,8 +3,10 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from configparser import ConfigParser
 from datetime import datetime
 from functools import cache, lru_cache
+from pathlib import Path
 from unicodedata import normalize
 
 # A text with fewer different words has no topic: "Yes, go on."
@@ -25,43 +27,14 @@ LETTERS |= str.maketrans({"þ": "th", "æ": "ae", "œ": "oe"})
 MAX_SPELLED = 500
 # Particles inside words: 结婚 is 结了婚 when done, and 结的婚 when reported.
 PARTICLES = frozenset("的了过着")
-STOP_WORDS = frozenset(
-    WORD.findall(
-        """
-        a about after all also am an and any are as at be because been before
-        being but by can could did do does doing don during each for from had
-        has have having he her here hers him his how i if in into is it its
-        itself just ll m me might more most my no not now of off on once only or
-        other our ours out over own re s same she should so some such t than
-        that the their theirs them then there these they this those through to
-        too under until up us ve very was we were what when where which while
-        who whom whose why will with would you your yours
-        的 了 是 我 你 吗 什么
-        """
-    )
-)
-
-# Irregular forms of common verbs, and of some nouns.
-FORMS = """
-    become became, begin began begun, bite bit bitten, blow blew blown, bring brought,
-    break broke broken, build built, buy bought, catch caught, choose chose chosen,
-    come came, deal dealt, draw drew drawn, drink drank drunk, drive drove driven,
-    eat ate eaten, fall fell fallen, feed fed, feel felt, fight fought, find found,
-    fly flew flown, forget forgot forgotten, freeze froze frozen, get got gotten,
-    give gave given, go goes went gone, grow grew grown, hang hung, hear heard,
-    hide hid hidden, hold held, keep kept, know knew known, lay laid, lead led,
-    leave left, lend lent, lose lost, make made, mean meant, meet met, pay paid,
-    ride rode ridden, ring rang rung, rise rose risen, run ran, say said, see saw seen,
-    seek sought, sell sold, send sent, shake shook shaken, shoot shot, sing sang sung,
-    sit sat, sleep slept, speak spoke spoken, spend spent, stand stood, stick stuck,
-    steal stole stolen, swim swam swum, take took taken, teach taught, tell told,
-    think thought, throw threw thrown, understand understood, wake woke woken,
-    wear wore worn, win won, write wrote written,
-    child children, foot feet, man men, mouse mice, person people, tooth teeth,
-    woman women
-"""
+WORDS = ConfigParser(allow_no_value=True, delimiters=("\0",))
+WORDS.optionxform = str
+WORDS.read(Path(__file__).with_name("words.txt"), "utf-8")
+STOP_WORDS = frozenset(" ".join(WORDS["stop"]).split())
 BASES = {
-    form: word for word, *forms in map(str.split, FORMS.split(",")) for form in forms
+    form: word
+    for word, *forms in map(str.split, " ".join(WORDS["forms"]).split(","))
+    for form in forms
 }
 
 

@@ -1,8 +1,10 @@
+import re
+
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from memory.engine.compose import compose_context, quote_message
-from memory.engine.search import excerpts
+from memory.engine.search import breadth, excerpts
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document, Hit
 from memory.engine.tokens import count_tokens
@@ -77,8 +79,8 @@ def test_chance_word_of_many_shows_no_message():
 def test_hit_below_the_minimal_fit_is_dropped():
     messages = {1: message(1, "tea"), 2: message(2, "tea")}
     hits = [
-        Hit(1, 9.0, excerpts.FEW.min_fit),
-        Hit(2, 8.0, excerpts.FEW.min_fit - 0.001),
+        Hit(1, 9.0, breadth.FEW.min_fit),
+        Hit(2, 8.0, breadth.FEW.min_fit - 0.001),
     ]
     chosen = excerpts.choose_excerpts(
         hits, messages, "tea", room=500, count_tokens=count_tokens
@@ -106,7 +108,76 @@ def test_a_line_of_each_is_shown_where_the_whole_conversation_is_asked_for(many,
     found = [note.seq for note in shown[lines]]
     assert len(found) >= len(shown[many]) + 3
     assert found == sorted(found)
-    assert excerpts.find_breadth(many) is excerpts.MANY
+    assert excerpts.find_breadth(many) is breadth.MANY
+
+
+GARDEN = {
+    "Can you list the order in which I brought up my garden?": "The garden: {} today.",
+    "请按时间列出我说过的花园的事": "花园的事：{}，就在今天。",
+}
+
+
+def recall_garden(question, *, turns=40, room=500):
+    """Recall what a user said; replies have many more words of the subject."""
+    say = GARDEN[question]
+    filler = "We dug and planted until it was dark. " * 9
+    reply = f"{say.format('garden garden')} 花园花园 {filler * 3}"
+    texts = [say.format(f"plan {n}") + filler for n in range(turns)]
+    messages, documents = {}, []
+    for n in range(1, 2 * turns + 1):
+        role, text = ("user", texts[n // 2]) if n % 2 else ("assistant", reply)
+        made = HumanMessage if n % 2 else AIMessage
+        day = f"2026-05-{1 + n // 20:02}"
+        messages[n] = made(text, id=str(n), additional_kwargs={"created_at": day})
+        documents.append(Document.from_text(n, role, text))
+    found = MessageIndex(documents).search(
+        question, limit=excerpts.find_breadth(question).hits
+    )
+    chosen = excerpts.choose_excerpts(
+        found, messages, question, room=room, count_tokens=count_tokens
+    )
+    return messages, chosen
+
+
+@pytest.mark.parametrize("question", GARDEN)
+def test_lines_are_of_the_users_messages_in_order_and_within_the_room(question):
+    _, chosen = recall_garden(question)
+    seqs = [note.seq for note in chosen]
+    assert seqs == sorted(seqs)
+    assert len(seqs) >= 12
+    assert all(seq % 2 for seq in seqs)
+    assert count_tokens(show(chosen).messages) <= 500
+    for note in chosen:
+        assert "plan" in note.message.text
+        assert note.message.text.endswith("…")
+
+
+@pytest.mark.parametrize("question", GARDEN)
+@pytest.mark.parametrize("room", range(60, 500, 37))
+def test_lines_never_exceed_the_room(question, room):
+    _, chosen = recall_garden(question, room=room)
+    assert count_tokens(show(chosen).messages) <= (room if chosen else 0)
+
+
+def test_line_shows_its_day_only_where_it_changes():
+    _, chosen = recall_garden(next(iter(GARDEN)))
+    dates = [re.findall(r'date="([\d-]+)"', line) for line in quotes(chosen)]
+    shown = [date for each in dates for date in each]
+    assert shown == sorted(set(shown))
+    assert dates[0]
+    assert not any("excerpt=" in line for line in quotes(chosen))
+
+
+def test_lines_are_restored_from_their_record():
+    messages, chosen = recall_garden(next(iter(GARDEN)))
+    again = excerpts.restore_excerpts(
+        [messages[note.seq] for note in chosen],
+        spans=[[note.seq, *note.span] for note in chosen if note.span],
+        newest={note.seq: note.replaced_by for note in chosen if note.replaced_by},
+        until={note.seq: note.until for note in chosen if note.until},
+        lines={note.seq for note in chosen},
+    )
+    assert [quote_message(each) for each in again] == quotes(chosen)
 
 
 @pytest.mark.parametrize(

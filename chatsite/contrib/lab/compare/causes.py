@@ -222,7 +222,7 @@ def _read_notes(request: SentRequest) -> set[tuple[int, Any]]:
     """Return the numbers of the recalled messages, with the parts quoted of each."""
     refs = request.refs
     marks: dict[int, list[Any]] = {seq: [] for seq in refs.get("recalled", ())}
-    for name in ("excerpts", "replaced", "until"):
+    for name in ("excerpts", "lines", "replaced", "until"):
         for seq, *how in refs.get(name, ()):
             marks.setdefault(seq, []).append((name, *how))
     return {(seq, tuple(how)) for seq, how in marks.items()}
