@@ -4,6 +4,7 @@ const page = document.getElementById("conversation");
 const draft = document.getElementById("draft");
 const scroller = document.getElementById("transcript");
 const replay = document.getElementById("replay");
+const replayed = document.getElementById("replayed");
 const slider = document.getElementById("moment");
 const play = document.getElementById("replay-play");
 const fast = document.getElementById("replay-fast");
@@ -42,6 +43,23 @@ function show() {
   htmx.trigger(replay, "moment");
 }
 
+// What stands as before stays the very same: only new messages are laid out and painted.
+const drawn = new WeakMap();
+
+function drawMessages(fresh) {
+  const known = new Map([...replayed.children].map((node) => [drawn.get(node), node]));
+  const wanted = [...fresh].map((node) => {
+    drawn.set(node, node.outerHTML);
+    return known.get(drawn.get(node)) || node;
+  });
+  for (const node of known.values()) if (!wanted.includes(node)) node.remove();
+  wanted.forEach((node, index) => {
+    if (replayed.children[index] !== node) replayed.insertBefore(node, replayed.children[index]);
+  });
+  // Once for all: its listeners look at its siblings, too.
+  htmx.trigger(replayed.lastElementChild, "htmx:load");
+}
+
 // On a page that others may read, so that a copied address opens the same moment.
 function setAddress(address) {
   if (replay.dataset.address) history.replaceState(history.state, "", address);
@@ -76,7 +94,7 @@ function end() {
   replay.hidden = true;
   if (wasInside) document.getElementById("replay-start")?.focus();
   delete page.dataset.replaying;
-  document.getElementById("replayed").replaceChildren();
+  replayed.replaceChildren();
   scroller.scrollTop = before;
   htmx.ajax("GET", draft.dataset.now, { target: "#context", swap: "innerHTML show:none" });
 }
@@ -89,6 +107,11 @@ play.addEventListener("click", () => setPlaying(!isPlaying));
 fast.addEventListener("click", () => {
   fast.setAttribute("aria-pressed", fast.getAttribute("aria-pressed") !== "true");
   if (isPlaying) playOn();
+});
+document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
+  if (detail.target !== replayed) return;
+  detail.shouldSwap = false;
+  drawMessages(detail.fragment.children);
 });
 document.addEventListener("htmx:afterSettle", ({ target }) => {
   if (target.id === "context") playOn();

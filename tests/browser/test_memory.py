@@ -302,6 +302,28 @@ def test_panes_go_back_to_any_moment(talked):
     expect(talked.right).to_contain_text("accounted for")
 
 
+def test_replayed_messages_that_stay_the_same_are_not_drawn_again(talked):
+    page, replayed = talked.page, talked.page.locator("#replayed .message")
+    page.click("[data-replay]")
+    slider = page.locator("#moment")
+    expect(slider).to_be_focused()
+    expect(replayed).to_have_count(8)
+    page.evaluate("document.querySelector('#replayed .message').isKept = true")
+    for moment in ("#6", "#4"):
+        slider.press("ArrowLeft")
+        expect(talked.right).to_contain_text(f"As sent for reply {moment}")
+    read_seqs = "nodes => nodes.map(({ dataset }) => dataset.seq)"
+    assert replayed.evaluate_all(read_seqs) == ["1", "2", "3", "4"]
+    assert replayed.first.evaluate("node => node.isKept")
+    # Where the model read it has changed: it was its newest message.
+    slider.press("Home")
+    expect(replayed.first).to_have_attribute("data-place", "sending")
+    assert replayed.evaluate_all(read_seqs) == ["1", "2"]
+    slider.press("End")
+    expect(replayed).to_have_count(8)
+    assert replayed.evaluate_all(read_seqs) == [str(seq) for seq in range(1, 9)]
+
+
 def test_settings_say_what_they_would_do(talked):
     page = talked.page
     talked.memory_settings()
