@@ -10,9 +10,9 @@ ENGLISH = {
     "message": "message {n}",
     "summary": "the summary of messages {first}–{last}",
     "earlier": "an earlier message",
-    "unknown": "I don't know: nothing in {sent} says it. I am the demo model: I can "
-    "only repeat what is in this conversation. To get real answers, connect a model in "
-    ".env.",
+    "unknown": "I don't know: nothing that I was sent ({sent}) says it. I am the demo "
+    "model: I can only repeat what is in this conversation. To get real answers, "
+    "connect a model in .env.",
     "sheets": "This is what I was sent:",
     "sheet": "- {name}, ≈ {tokens} tokens: “{text}”",
     "sheet_tools": "Tools ({n})",
@@ -52,7 +52,8 @@ CHINESE = {
     "message": "第 {n} 条消息",
     "summary": "第 {first}–{last} 条消息的摘要",
     "earlier": "之前的消息",
-    "unknown": "我不知道：{sent}里没有提到。我是演示模型，只能复述这段对话里的内容。"
+    "unknown": "我不知道：发给我的内容（{sent}）里没有提到。"
+    "我是演示模型，只能复述这段对话里的内容。"
     "要得到真正的回答，请在 .env 中连接一个模型。",
     "sheets": "发给我的内容是：",
     "sheet": "- {name}，≈ {tokens} token：“{text}”",
