@@ -52,7 +52,7 @@ OPEN = re.compile(
 COPIES, MOST_CONVERSATIONS = ("conversation-branch", "trial-reply"), 10
 # Elements that lead to an address of the site.
 LEADING = re.compile(
-    r'<[a-z]+\b(?=[^>]*\s(?:href|action|hx-get|hx-post|data-upload)="(/[^"?#]*))'
+    r'<[a-z]+\b(?=[^<>]*\s(?:href|action|hx-get|hx-post|data-upload)="(/[^"?#]*))'
 )
 
 
