@@ -76,7 +76,7 @@ def test_reader_sees_the_sentence_and_every_message(reader, folder):
     status = reader.get_by_role("status")
     expect(status).to_contain_text("In order: signed by http")
     expect(status).to_contain_text("the request rebuilds to its hash")
-    expect(status).to_contain_text("6 of 6 messages accounted for: 6 sent")
+    expect(status).to_contain_text("6 of 6 messages accounted for: 6 to be sent")
     rows = reader.locator("tbody tr")
     expect(rows).to_have_count(6)
     expect(rows.nth(2)).to_contain_text("I am allergic to nuts.")

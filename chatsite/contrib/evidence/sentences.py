@@ -14,6 +14,7 @@ SENTENCES = (
     (r"its owner has left out a part of it", _("its owner has left out a part of it")),
     (r"(\d+) of (\d+) messages accounted for: ", _("$1 of $2 messages: ")),
     (r"(\d+) sent", _("$1 sent")),
+    (r"(\d+) to be sent", _("$1 to be sent")),
     (r"(\d+) in (\d+) summar(?:y|ies)", _("$1 in $2 summaries")),
     (r"(\d+) left out by their owner", _("$1 left out by their owner")),
     (r"(\d+) held by the provider", _("$1 held by the provider")),

@@ -22,8 +22,7 @@ def check(is_right: object, text: str) -> None:
 
 
 def canonical(value: object) -> str:  # as RFC 8785 writes it
-    is_whole = isinstance(value, int) and abs(value) < 2**53
-    if value is None or isinstance(value, str) or is_whole:
+    if isinstance(value, str | None) or isinstance(value, int) and abs(value) < 2**53:
         return DUMP(value)
     if isinstance(value, dict):
         names = sorted(value, key=lambda name: name.encode("utf-16-be"))
@@ -108,17 +107,18 @@ def check_request(file: dict) -> str:
 
 
 def count_messages(file: dict) -> str:
-    rows, total = [each[OWN] for each in file["dialog"]], file[OWN]["messages"]
+    own, rows = file[OWN], [each[OWN] for each in file["dialog"]]
+    total, sent = own["messages"], own["request"]["kind"].replace("next", "to be sent")
     found = Counter(row["place"] for row in rows if row["place"] != "reply")
     read = {(s[OWN]["version"], n) for s in file["analysis"] for n in s["dialog"]}
     used = {(r["version"], n) for n, r in enumerate(rows) if r["place"] == "summary"}
     check(used <= read, "a message is in a summary that did not read it")
     size = len({version for version, _ in used})
     of = f"{COUNTS[size] if size < 9 else size} summar{'y' if size == 1 else 'ies'}"
-    words = {"sent": "sent", "summary": f"in {of}", "owner": "left out by their owner"}
+    words = {"sent": sent, "summary": f"in {of}", "owner": "left out by their owner"}
     words |= {"held": "held by the provider", "rule": "left out by a rule"}
     words["erased"] = "erased"
-    check(found == file[OWN]["account"], "the account is not that of the messages")
+    check(found == own["account"], "the account is not that of the messages")
     check(total == sum(found[place] for place in words), "a message has no place")
     said = ", ".join(f"{found[n]} {words[n]}" for n in words if found[n]) or "none"
     return f"{total} of {total} messages accounted for: {said}"

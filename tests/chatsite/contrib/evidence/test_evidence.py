@@ -1,6 +1,7 @@
 """The file of evidence: its form, its account, its request, and who gets it."""
 
 import json
+import re
 from datetime import datetime
 from uuid import UUID
 
@@ -67,6 +68,11 @@ class TestAccount:
         evidence = download(conversation, "?reply=4")
         assert evidence.places == {1: "sent", 2: "sent", 3: "sent", 4: "reply"}
         assert "3 of 3 messages accounted for: 3 sent" in evidence.check()[1]
+
+    def test_request_that_is_still_to_come_is_to_be_sent(self, conversation, download):
+        evidence = download(conversation)
+        assert evidence.own["request"]["kind"] == "next"
+        assert re.search(r"for: \d+ to be sent$", evidence.check()[1])
 
     def test_hidden_since_counts_as_sent(self, conversation, download):
         actions.exclude_messages(conversation, [1])
