@@ -60,13 +60,22 @@ def test_facts_of_a_list_are_found_as_well_as_by_plain_bm25():
 
 def test_questions_about_many_messages_are_scored_by_their_notes():
     (recording,) = make_list("seen")[:1]
-    evidence = [message.id for message in recording.messages[:4]]
-    about = RecordedQuestion(question="按时间列出我说过的事", evidence_ids=evidence)
-    few = RecordedQuestion(question="什么？", evidence_ids=evidence[:2])
-    asked = recording.model_copy(update={"qa": [about, few]})
-    ((share, notes, chars),) = score_many(asked)
-    assert 0 <= share <= 1
-    assert notes >= 0 <= chars
+    said = [message for message in recording.messages if message.role == "user"][:3]
+    evidence, texts = [each.id for each in said], [each.content for each in said]
+    asked = [
+        RecordedQuestion(question=question, evidence_ids=ids)
+        for question, ids in (
+            ("按时间列出我说过的事：" + "".join(texts), evidence),
+            ("按时间列出我说过的事：火星", evidence),
+            (texts[0], evidence[:2]),  # of too few messages
+        )
+    ]
+    scores = score_many(recording.model_copy(update={"qa": asked}))
+    (found, notes, chars), (missed, *_none) = scores
+    assert found == 1
+    assert notes >= 3
+    assert chars > 1
+    assert missed < 1
 
 
 def test_interval_is_around_the_mean():
