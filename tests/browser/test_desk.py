@@ -216,6 +216,8 @@ def ask_slowly(chat):
 def test_second_answer_is_at_its_reply_which_another_one_shows_again(talk):
     page, ask = talk.page, talk.page.locator("#desk .primary")
     part(page, "window").locator("> .switch").click()
+    # Before that, the hidden button can still have the address of the reply before.
+    expect(ask).to_be_visible()
     address = ask.get_attribute("hx-post")
     ask.click()
     beside = page.locator(".beside")
