@@ -54,7 +54,7 @@
   function catchUp() {
     if (!isStale || !isSeen()) return;
     isStale = false;
-    htmx.ajax("GET", draft.dataset.now, { target: "#context", swap: "innerHTML show:none", values: { reply: chosen().value } });
+    htmx.ajax("GET", draft.dataset.now, { source: context, target: context, swap: "innerHTML show:none", values: { reply: chosen().value } });
   }
 
   document.addEventListener("htmx:beforeRequest", (event) => {

@@ -91,7 +91,8 @@ let asks = "";
 function askAgain() {
   const form = [...context.querySelectorAll(".in-place")].find(isChanged);
   if (form) return form.requestSubmit();
-  htmx.ajax("POST", asks, { target: "#turns", swap: "beforeend" });
+  // After the switches that are on their way.
+  htmx.ajax("POST", asks, { source: context, target: "#turns", swap: "beforeend" });
   asks = "";
 }
 

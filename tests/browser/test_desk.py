@@ -213,6 +213,43 @@ def ask_slowly(chat):
     return trial
 
 
+def test_switches_pressed_while_an_answer_is_on_its_way_all_count(talk):
+    page = talk.page
+    switches = [part(page, kind).locator("> .switch") for kind in ("system", "window")]
+    # The pane is drawn again after each answer, so all are pressed before the first.
+    page.evaluate(
+        """() => {
+            const switchOf = (kind) => document.querySelector(
+                `#context .sheet:has(.part-${kind}) > .switch`);
+            for (const kind of ["system", "window", "system"]) switchOf(kind).click();
+        }"""
+    )
+    expect(talk.right.locator("#desk")).to_contain_text("1 change")
+    expect(switches[0]).to_have_attribute("aria-checked", "true")
+    expect(switches[1]).to_have_attribute("aria-checked", "false")
+
+
+def test_question_is_asked_again_after_a_switch_that_is_on_its_way(talk):
+    page = talk.page
+    part(page, "system").locator("> .switch").click()
+    expect(talk.right.locator("#desk")).to_be_visible()
+
+    def slow_down(route):
+        page.wait_for_timeout(500)
+        route.continue_()
+
+    page.route("**/desk/", slow_down)
+    page.evaluate(
+        """() => {
+            const buttons = [".sheet:has(.part-window) > .switch", "#desk .primary"];
+            for (const each of buttons) document.querySelector(each).click();
+        }"""
+    )
+    trial = page.locator(".beside .trial")
+    expect(trial.locator(".mark")).to_have_text("Complete")
+    expect(trial).not_to_contain_text("3,200")
+
+
 def test_second_answer_is_at_its_reply_which_another_one_shows_again(talk):
     page, ask = talk.page, talk.page.locator("#desk .primary")
     part(page, "window").locator("> .switch").click()
