@@ -60,6 +60,29 @@ function drawMessages(fresh) {
   htmx.trigger(replayed.lastElementChild, "htmx:load");
 }
 
+// So do the nodes of the right pane: a moment changes those that are not the same there.
+function drawSame(old, fresh) {
+  const [shown, wanted] = [[...old.childNodes], [...fresh.childNodes]];
+  wanted.forEach((node, index) => {
+    const same = shown[index];
+    if (!same) old.append(node);
+    else if (same.nodeName !== node.nodeName || same.id !== node.id) same.replaceWith(node);
+    else if (same.nodeType !== Node.ELEMENT_NODE) same.data = node.data;
+    else if (!same.isEqualNode(node)) {
+      for (const { name } of [...same.attributes]) if (!node.hasAttribute(name)) same.removeAttribute(name);
+      for (const { name, value } of node.attributes) same.setAttribute(name, value);
+      drawSame(same, node);
+    }
+  });
+  for (const node of shown.slice(wanted.length)) node.remove();
+  return [...old.children];
+}
+
+htmx.defineExtension("same", {
+  isInlineSwap: (style) => style === "same",
+  handleSwap: (style, target, fragment) => style === "same" && drawSame(target, fragment),
+});
+
 // On a page that others may read, so that a copied address opens the same moment.
 function setAddress(address) {
   if (replay.dataset.address) history.replaceState(history.state, "", address);

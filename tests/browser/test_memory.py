@@ -324,6 +324,36 @@ def test_replayed_messages_that_stay_the_same_are_not_drawn_again(talked):
     assert replayed.evaluate_all(read_seqs) == [str(seq) for seq in range(1, 9)]
 
 
+def test_right_pane_of_a_replay_keeps_its_nodes_and_equals_what_the_server_sends(
+    talked,
+):
+    page, right = talked.page, talked.right
+    page.click("[data-replay]")
+    slider = page.locator("#moment")
+    expect(slider).to_be_focused()
+    expect(right).to_contain_text("As sent for reply #8")
+    page.evaluate("document.querySelector('#context .part-system').isKept = true")
+    # Text, places and addresses, without what scripts add.
+    read = """(answer) => {
+        const template = document.createElement("template");
+        template.innerHTML = answer;
+        const { content } = template;
+        for (const other of content.querySelectorAll("[hx-swap-oob]")) other.remove();
+        const isSent = (node) => !node.closest("time, svg, template");
+        const list = (root) => [...root.querySelectorAll("*")].filter(isSent).map(
+            (node) => [node.nodeName, node.id, node.className, node.dataset.key,
+                node.getAttribute("hx-get"), node.children.length || node.textContent]);
+        return [list(document.getElementById("context")), list(content)];
+    }"""
+    for key, seq in (("ArrowLeft", 6), ("Home", 2), ("ArrowRight", 4), ("End", 8)):
+        with page.expect_response(lambda answer: "reply=" in answer.url) as answered:
+            slider.press(key)
+        expect(right).to_contain_text(f"As sent for reply #{seq}")
+        shown, sent = page.evaluate(read, answered.value.text())
+        assert shown == sent
+    assert right.locator(".part-system").evaluate("node => node.isKept")
+
+
 def test_settings_say_what_they_would_do(talked):
     page = talked.page
     talked.memory_settings()

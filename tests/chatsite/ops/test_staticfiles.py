@@ -144,7 +144,7 @@ class TestScripts:
             "code_blocks/dress",
         }
         assert modules.isdisjoint(scripts_of(page))
-        assert bytes_of(modules) <= 32_000
+        assert bytes_of(modules) <= 33_000
 
     def test_scripts_of_the_list_come_with_the_first_look_at_it(
         self, client, conversation
