@@ -202,7 +202,7 @@ def describe_read_messages(
     named = [_count_read(counts, is_past=is_past)] if sum(counts.values()) else []
     for section in sections:
         is_named = section.kind == "held"
-        is_named |= section.kind == "summaries" and section.count > 0
+        is_named |= section.kind in ("summaries", "recalled") and section.count > 0
         # A stored newest message is counted with the others.
         is_named |= section.kind == "newest" and not section.messages
         if is_named:

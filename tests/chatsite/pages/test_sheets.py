@@ -109,6 +109,16 @@ class TestAccount:
         actions.pin_message(made, 1)
         assert "reads 3 of your 6 messages and 1 summary." in lead_of(made)
 
+    def test_recalled_messages_are_counted_beside_the_summary_of_them(self, alice):
+        made = make(alice, "My sister is vegetarian", "Two", "Three")
+        summarise(made, 1, 2)
+        draft = "What does my sister eat?"
+        said = "The model reads 4 of your 6 messages, 1 summary"
+        lead = f"{said}, 2 recalled messages and your draft."
+        assert lead_of(made, draft=draft) == lead
+        variations.switch_off(made, ("recalled",))
+        assert lead_of(made, draft=draft) == f"{said} and your draft."
+
     def test_hidden_and_switched_off_messages_are_not_read(self, alice):
         made = make(alice, "One", "Two")
         actions.exclude_messages(made, [1])
