@@ -65,8 +65,8 @@ they may not matter to it. Not instructions.
 
 # In additional_kwargs of a quoted passage of a long file: its name and position.
 PASSAGE = "passage"
-# Of a message that is quoted as one of many lines: True if its day is shown. It differs
-# from that of the line above. A cut is shown in the text.
+# Of a message that is quoted as one of many lines, after a short mark: True if its day
+# is shown. It differs from that of the line above. A cut is shown in the text.
 LINE = "line"
 
 # The range of a message's time. Outside of it sums of times can fail.
@@ -237,8 +237,10 @@ def quote_message(message: BaseMessage) -> str:
         part += f' replaced_by="{newer}"'
     if until := known.get("until"):
         part += f" until={quoteattr(str(until))}"
-    place = f'n={quoteattr(message.id or "")} role="{role_of(message)}"{date}{part}'
-    return f"<message {place}>{escape(message.text)}</message>"
+    number, role, text = quoteattr(message.id or ""), role_of(message), message.text
+    if LINE in known:
+        return f"<{role} n={number}{date}{part}/>{escape(text)}"
+    return f'<message n={number} role="{role}"{date}{part}>{escape(text)}</message>'
 
 
 def day_of(message: BaseMessage) -> str:

@@ -469,8 +469,9 @@ class TestNotes:
             conversation, newest=ask(conversation, question)
         )
         assert built.refs["lines"] == [[seq] for seq in built.refs["recalled"]]
-        assert len(built.refs["lines"]) >= 10
-        assert all(seq % 2 for (seq,) in built.refs["lines"])
+        assert len(built.refs["lines"]) >= 16
+        # One of a reply may take what is too little for a line with marks.
+        assert sum(seq % 2 == 0 for (seq,) in built.refs["lines"]) <= 1
         assert built.wire[-2]["content"].count(' date="') == 1
         notes = built.context.get_section("recalled")
         assert context.conversation_counter(conversation)(notes) <= 500

@@ -13,8 +13,10 @@ from memory.context import RequestContext
 from memory.engine.attachments import MARKED
 from memory.engine.compose import Section
 
-# As compose.py quotes them: attributes and texts are escaped.
-QUOTED = re.compile(r"<(summary|message|file|rule|fact) ([^<>]*)>([^<]*)</\1>")
+# As compose.py quotes them: attributes and texts are escaped. Lines have no end mark.
+QUOTED = re.compile(
+    r"<(summary|message|file|rule|fact|user|assistant|tool) ([^<>]*)>([^<]*)"
+)
 ATTRIBUTE = re.compile(r"""\b(\w{1,20})=(?:"([^"]*)"|'([^']*)')""")
 NUMBER = re.compile(r"\d{1,9}")
 # Of several places, the first of these is named first; the model's own replies last.
@@ -66,25 +68,22 @@ def list_sources(built: RequestContext) -> Iterator[SentText]:
 
 def _list_quotations(section: Section) -> Iterator[SentText]:
     kind = section.kind
-    for tag, written, quoted in QUOTED.findall(
-        "\n".join(m.text for m in section.messages)
-    ):
-        known = {
-            name: unescape(one or other)
-            for name, one, other in ATTRIBUTE.findall(written)
-        }
+    texts = "\n".join(m.text for m in section.messages)
+    for tag, written, quoted in QUOTED.findall(texts):
+        pairs = ATTRIBUTE.findall(written)
+        known = {name: unescape(one or other) for name, one, other in pairs}
         said = known.get("messages") or known.get("n") or "0"
         numbers = [int(each) for each in NUMBER.findall(said)] or [0]
         first, last = numbers[0], numbers[-1]
         place = "–".join(f"#{each}" for each in numbers if each)
-        key = f"seen-{first}" if tag == "message" else f"part-{kind}"
+        key = f"part-{kind}" if tag in ("rule", "fact") else f"seen-{first}"
         if tag == "summary":
             version = known.get("version", "")
             key, place = f"edit-{version}", f"v{version} ({place})"
         elif tag == "file":
             start = known.get("characters", "").partition("-")[0]
             key, place = f"passage-{first}-{start}", f"{place} {known.get('name', '')}"
-        is_own = known.get("role") == "assistant"
+        is_own = "assistant" in (tag, known.get("role"))
         yield SentText(unescape(quoted), kind, key, place, first, last, is_own)
 
 

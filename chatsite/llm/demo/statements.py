@@ -28,6 +28,8 @@ QUOTED = re.compile(
     r'<message n="(\d{0,9})" role="(\w+)"[^<>]*+>'
     r"((?:[^<]++|<(?!/?message\b))*+)</message>"
 )
+# One of many lines (memory/engine/compose.py).
+LINE = re.compile(r'<(user|assistant) n="(\d{0,9})"[^<>/]*+/>([^<]*+)')
 RULE = re.compile(
     r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">((?:[^<]++|<(?!/?rule\b))*+)</rule>'
 )
@@ -138,7 +140,8 @@ def read_fenced(text: str) -> Iterator[DemoStatement]:
             speaker = match.group() if match else ""
             is_user = not speaker or speaker.startswith("User")
             yield from _split_statements(line[len(speaker) :], is_user, place)
-    for number, role, body in QUOTED.findall(text):
+    messages = LINE.sub(r'<message n="\2" role="\1">\3</message>', text)
+    for number, role, body in QUOTED.findall(messages):
         yield from _split_statements(
             html.unescape(body), role == "user", SourcePosition(int(number or 0))
         )

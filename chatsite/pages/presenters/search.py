@@ -36,7 +36,7 @@ LOOKED_THROUGH = 200_000
 # the share of its words that a summary has which says the same.
 COMPARED, MAX_MISSING, SAME = 20_000, 3, 0.4
 # As results of the search name the messages that they quote.
-QUOTED_MESSAGE = re.compile(r"</?message(?: [^<>]{0,200})?>")
+QUOTED_MESSAGE = re.compile(r"</?message(?: [^<>]{0,200})?>|<\w+ n=[^<>]{0,200}/>")
 
 
 @dataclass(frozen=True, slots=True)

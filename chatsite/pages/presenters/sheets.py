@@ -52,6 +52,8 @@ FIRST_GLANCES, LAST_GLANCES = 2, 6
 GLANCE_CHARS = {"summaries": 600}
 MESSAGE_CHARS = 120
 MARKUP = re.compile(r"\*\*|__|`|^#+ ", re.MULTILINE)
+# What a result says of the messages that it quotes.
+INTRODUCTION = re.compile(r'\A[^<]*(?=<\w+ n=")')
 # The roles of results.
 QUOTED = ("tool", "quote")
 
@@ -157,8 +159,8 @@ def _glance_at(message: "SeenMessage") -> str:
     if message.role in QUOTED:
         # Such a text has messages of this conversation between tags, after what it says
         # of them to the model.
-        text = message.text[max(message.text.find("<message"), 0) :]
-        return unescape(strip_tags(text[: 4 * MESSAGE_CHARS]))
+        text = INTRODUCTION.sub("", message.text)[: 4 * MESSAGE_CHARS]
+        return unescape(strip_tags(text))
     called = (name for name, _arguments in message.calls)
     return message.in_words or ", ".join(map(label_of, called))
 

@@ -39,6 +39,9 @@ MAX_COMMON = 3
 MAX_PASSAGES = 200
 # The weight of a word in a neighbouring message when candidates are chosen.
 BESIDE_WEIGHT = 0.5
+# The power of a message's passages by which its score is divided where the user's own
+# messages are asked for: long replies would take all the room.
+SAID_POWER = 0.5
 
 # The number of each message, and how many passages it has.
 Found = dict[int, int]
@@ -70,7 +73,7 @@ def search_archive(
     """
     asked = read_query(query, at)
     terms = sorted(asked.terms, key=lambda term: (-len(term), term))[:MAX_TERMS]
-    selection = _Selection(source, before)
+    selection = _Selection(source, before, SAID_POWER * asked.is_said)
     candidates = selection.find(terms)
     # Only neighbours with one of the words: the others have none to lend.
     beside = _add_neighbours(candidates, before).intersection(selection.passages)
@@ -137,10 +140,13 @@ class MessageIndex:
 
 
 class _Selection:
-    """The messages before a number that an index has for some terms."""
+    """The messages before a number that an index has for some terms.
 
-    def __init__(self, source: Source, before: int) -> None:
-        self.source, self.before = source, before
+    The score of a message's words is divided by a power of the number of its passages.
+    """
+
+    def __init__(self, source: Source, before: int, power: float) -> None:
+        self.source, self.before, self.power = source, before, power
         # For each term or pair that is rare enough, the messages that have it.
         self.postings: dict[str, set[int]] = defaultdict(set)
         self.passages: Found = {}
@@ -158,11 +164,8 @@ class _Selection:
         # Messages that two of the first, common terms share. Those of two rare terms
         # are known already.
         first = sorted(terms, key=lambda t: (t not in common, self.having[t]))
-        pairs = [
-            f"{a} {b}"
-            for a, b in combinations(first[:MAX_COMMON], 2)
-            if a in common or b in common
-        ]
+        rarest = combinations(first[:MAX_COMMON], 2)
+        pairs = [f"{a} {b}" for a, b in rarest if a in common or b in common]
         for pair, seqs in self._look_up(pairs).items():
             for term in pair.split():
                 self.postings[term] |= seqs.keys()
@@ -187,8 +190,7 @@ class _Selection:
 
         That a word is somewhere in a message counts less, the longer the message is.
         """
-        chosen: set[int] = set()
-        room = MAX_PASSAGES
+        chosen, room = set[int](), MAX_PASSAGES
         scores = self._score()
         least = min(sorted(scores.values(), reverse=True)[:room], default=0.0)
         best = ((score, seq) for seq, score in scores.items() if score >= least)
@@ -203,7 +205,8 @@ class _Selection:
         scores: dict[int, float] = defaultdict(float)
         mean = fmean(self.passages.values()) if self.passages else 1.0
         # By the number of passages: most messages have one.
-        divisors = {n: 1 + K1 * find_norm(n, mean) for n in {*self.passages.values()}}
+        sizes = {*self.passages.values()}
+        divisors = {n: (1 + K1 * find_norm(n, mean)) * n**self.power for n in sizes}
         for term, seqs in self.postings.items():
             rarity = log(1 + self.before / (self.having[term] + 0.5))
             full, beside = rarity * (1 + K1), rarity * BESIDE_WEIGHT

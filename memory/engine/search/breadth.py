@@ -38,16 +38,16 @@ class Breadth:
 
 FEW, MANY, LINES = (
     Breadth(16, 0.12, 6),
-    Breadth(32, 0.08, 16),
-    Breadth(96, 0.02, 18, 18),
+    Breadth(32, 0.08, 24, 4),
+    Breadth(96, 0.02, 24, 24),
 )
 
 
 def find_breadth(question: str) -> Breadth:
     """Return LINES for a question about the whole conversation.
 
-    MANY for one about all of a kind or a count, else FEW. MANY shows more messages and
-    less of each, LINES a line of each.
+    MANY for one about all of a kind or a count, else FEW. MANY and LINES show a line of
+    each message, LINES of more messages.
     """
     if LONG.search(question):
         return LINES

@@ -16,7 +16,7 @@ from ..blank import is_blank
 from ..compose import LINE, compose_context, day_of, quote_message, role_of
 from ..tokens import TokenCounter
 from . import passages, values
-from .breadth import LINES, Breadth, find_breadth
+from .breadth import FEW, Breadth, find_breadth
 from .passages import Span
 from .ranking import Hit, read_query
 from .terms import CHINESE, WORD, fold_forms, stem_word
@@ -63,7 +63,7 @@ def choose_excerpts(
     # A message that only calls tools is found by them, and has no words to show.
     said = {seq for seq, each in messages.items() if not is_blank(each.text)}
     hits = [hit for hit in hits if hit.fit >= breadth.min_fit and hit.seq in said]
-    if breadth is LINES:
+    if breadth is not FEW:
         messages = {hit.seq: _make_line(messages[hit.seq]) for hit in hits}
     found = {
         hit.seq: _make_note(hit, messages[hit.seq], wanted, measure, most)
@@ -91,7 +91,7 @@ def choose_excerpts(
             continue
         marked = _mark_note(found[seq], newest, until, newest.values())
         larger = size + measure(marked.message)
-        if breadth is LINES:
+        if breadth is not FEW:
             quotes[seq] = quote_message(marked.message)
             larger = measure.count_lines({n: quotes[n] for n in (*notes, seq)}, days)
         if larger <= room:

@@ -314,11 +314,8 @@ class Index:
         for passage, count in text.items():
             for other in self._near[passage]:
                 around[other] += count
-        asked = {
-            passage: text[other]
-            for passage, other in self._answered.items()
-            if other in text
-        }
+        answered = self._answered.items()
+        asked = {one: text[other] for one, other in answered if other in text}
         frequencies: dict[int, float] = defaultdict(float)
         counted = (text, around, asked, self._dates.get(term, {}))
         for (weight, norms), counts in zip(fields, counted, strict=True):

@@ -11,6 +11,7 @@ from langchain_core.messages import (
 from langchain_openai import ChatOpenAI
 
 from memory.engine.compose import (
+    LINE,
     SUMMARY_FENCE,
     compose_context,
     digest_wire,
@@ -91,6 +92,16 @@ def test_context_quotes_pinned_and_recalled_messages():
     note = '<message n="7" role="user" date="2026-03-01">my &lt;b&gt;key&lt;/b&gt;'
     assert note in pinned.text
     assert '<message n="9" role="assistant" date="2026-03-01">You' in recalled.text
+
+
+def test_line_has_a_short_mark_and_escaped_text():
+    line = user(7, '<user n="8"/>my key').model_copy(
+        update={"additional_kwargs": {LINE: True, "created_at": "2026-03-01"}}
+    )
+    quoted = '&lt;user n="8"/&gt;my key'
+    assert quote_message(line) == f'<user n="7" date="2026-03-01"/>{quoted}'
+    line.additional_kwargs[LINE] = False
+    assert quote_message(line) == f'<user n="7"/>{quoted}'
 
 
 def test_context_uses_the_given_fence():

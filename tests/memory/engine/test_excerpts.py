@@ -117,10 +117,13 @@ GARDEN = {
 }
 
 
+DIGGING = "We dug and planted until it was dark. "
+
+
 def recall_garden(question, *, turns=40, room=500):
     """Recall what a user said; replies have many more words of the subject."""
     say = GARDEN[question]
-    filler = "We dug and planted until it was dark. " * 9
+    filler = DIGGING * 9
     reply = f"{say.format('garden garden')} 花园花园 {filler * 3}"
     texts = [say.format(f"plan {n}") + filler for n in range(turns)]
     messages, documents = {}, []
@@ -150,6 +153,17 @@ def test_lines_are_of_the_users_messages_in_order_and_within_the_room(question):
     for note in chosen:
         assert "plan" in note.message.text
         assert note.message.text.endswith("…")
+
+
+def test_long_replies_leave_room_for_all_that_the_user_said():
+    documents = []
+    for n in range(90):
+        reply = f"The garden and its soil, roses and fence. {DIGGING * 60}"
+        documents.append(Document.from_text(2 * n + 1, "user", f"My garden has {n}."))
+        documents.append(Document.from_text(2 * n + 2, "assistant", reply))
+    question = "List the order in which I brought up my garden, roses, soil and fence."
+    found = MessageIndex(documents).search(question, limit=None)
+    assert sum(hit.seq % 2 for hit in found) >= 80
 
 
 @pytest.mark.parametrize("question", GARDEN)
@@ -193,6 +207,7 @@ def test_question_about_many_messages_shows_more_of_them(one, many):
     texts[::8] = [f"Maya was in Lisbon, 玛雅在里斯本 {n}. {LONG}" for n in range(10)]
     few, lots = (choose(texts, question) for question in (one, many))
     assert len(few) < len(lots)
+    assert all(line.startswith('<user n="') for line in quotes(lots))
     assert count_tokens(show(lots).messages) <= 500
 
 

@@ -34,7 +34,7 @@ MOST_SHOWN = 200
 # Quotations as compose.py writes them: their texts are escaped. Readers get their marks
 # in words, and no tags.
 QUOTED = ("summaries", "pinned", "facts", "rules", "recalled")
-QUOTATION = re.compile(r"<(?:summary|message|file|rule|fact) ([^<>]*)>([^<]*)</\w+>")
+QUOTATION = re.compile(r"<\w+ ([^<>]*)>([^<]*)(?:</\w+>)?")
 FENCE = re.compile(r"\n?</?(?:history|pinned|facts|rules|recalled)>")
 MARK = re.compile(r'\b(version|messages|n|name|date)="([^"]*)"')
 

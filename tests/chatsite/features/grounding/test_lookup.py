@@ -4,13 +4,13 @@ from random import Random
 from time import thread_time
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from bench.grounding import HALVES, LANGUAGES, judge, plant
 from chatsite.features.grounding.lookup import Lookup
 from chatsite.features.grounding.sources import list_sources
 from memory.context import RequestContext
-from memory.engine.compose import Context, Section
+from memory.engine.compose import LINE, Context, Section, compose_context
 from tests.patience import within
 
 TODAY = (2026, 11, 29)
@@ -148,3 +148,15 @@ def test_own_words_around_summaries_are_no_sources():
     section = Section("summaries", (HumanMessage(quoted),))
     built = RequestContext(Context((section,)), {}, [], [], "", 0)
     assert [source.key for source in list_sources(built)] == ["edit-", "seen-0"]
+
+
+def test_lines_of_messages_are_sources():
+    lines = (
+        HumanMessage("a < b", id="3", additional_kwargs={LINE: True}),
+        AIMessage("It is.", id="4", additional_kwargs={LINE: False}),
+    )
+    section = compose_context(system_prompt="", recalled=lines).sections[0]
+    built = RequestContext(Context((section,)), {}, [], [], "", 0)
+    one, other = list_sources(built)
+    assert (one.key, one.text.strip(), one.is_own) == ("seen-3", "a < b", False)
+    assert (other.key, other.text.strip(), other.is_own) == ("seen-4", "It is.", True)

@@ -383,8 +383,14 @@ class TestSearch:
         page = client.get(url("detail", conversation), {"at": 3}).content.decode()
         assert 'id="message-3"' in page
 
-    def test_hits_are_words_and_no_markup(self, client, conversation):
-        quoted = '<message n="1" role="user" date="2026-05-03">Sushi &lt;3</message>'
+    @pytest.mark.parametrize(
+        "quoted",
+        [
+            '<message n="1" role="user" date="2026-05-03">Sushi &lt;3</message>',
+            '<user n="1" date="2026-05-03"/>Sushi &lt;3',
+        ],
+    )
+    def test_hits_are_words_and_no_markup(self, client, conversation, quoted):
         use = Use(result=f"Quoted. {quoted}", arguments={"query": "ramen"})
         use_tools(conversation, "Look", use)
         found = {
@@ -396,9 +402,15 @@ class TestSearch:
         assert found[2] == "Search the whole conversation"
 
 
-def test_a_closed_sheet_shows_calls_and_results_in_words():
+@pytest.mark.parametrize(
+    "found",
+    [
+        'Quoted. <message n="3" role="user">Sushi, a &lt; b</message>',
+        'Quoted.\n<user n="3"/>Sushi, a &lt; b',
+    ],
+)
+def test_a_closed_sheet_shows_calls_and_results_in_words(found):
     calls = (("search_transcript", "{}"),)
-    found = 'Quoted. <message n="3" role="user">Sushi, a &lt; b</message>'
     seen = (
         context_pane.SeenMessage(4, "assistant", "", calls),
         context_pane.SeenMessage(5, "tool", found),
