@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from langchain_core.messages import BaseMessage
 
@@ -68,6 +69,43 @@ class Costs:
     price: float
 
 
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """A line of the table: the tokens of a part in the first and in the second request.
+
+    `cached` and `price` are those of the second one; None if unknown.
+    """
+
+    title: str
+    before: int
+    now: int
+    cached: int | None = None
+    price: float | None = None
+
+    @property
+    def difference(self) -> int:
+        return self.now - self.before
+
+
+def list_rows(before: Costs | None, now: Costs) -> list[CostRow]:
+    """Return the parts of either request, what is uncounted, and the total."""
+    was = {part.name: part.tokens for part in before.parts} if before else {}
+    parts = {part.name: part for part in now.parts}
+    rows = []
+    for name in (name for name in PARTS if name in was or name in parts):
+        part = parts.get(name) or Part(name, 0, 0, 0.0)
+        cached = None if now.cached is None else part.cached
+        sizes = (was.get(name, 0), part.tokens)
+        rows.append(CostRow(part.title, *sizes, cached, part.price))
+    rest = (before.uncounted if before else 0, now.uncounted)
+    if any(rest):
+        title = _("Estimated too high") if now.uncounted < 0 else _("Uncounted")
+        rows.append(CostRow(title, *rest))
+    title = _("Total, as reported") if now.is_reported else _("Total, estimated")
+    totals = (before.total if before else 0, now.total)
+    return [*rows, CostRow(title, *totals, now.cached, now.price)]
+
+
 def measure_request(
     call: ModelCall, sent: RequestContext, states: Mapping[int, MessageState]
 ) -> Costs:
@@ -124,7 +162,7 @@ def _split_files(
 def _take_cached(pieces: Sequence[tuple[str, Any]], cached: int) -> list[int]:
     """Return the cached tokens of each piece; a cache holds a prefix of the request."""
     taken = []
-    for _, count in pieces:
+    for _name, count in pieces:
         taken.append(min(count, cached))
         cached -= taken[-1]
     return taken

@@ -20,7 +20,7 @@ from .comparison import (
     count_common,
     find_first_difference,
 )
-from .costs import Costs, measure_request
+from .costs import CostRow, Costs, list_rows, measure_request
 from .sent_requests import RequestComparison, SentRequest
 
 # Characters shown of a text that is in only one request, and characters shown around
@@ -107,6 +107,7 @@ class ShownBlock:
 @dataclass(frozen=True, slots=True)
 class ComparisonPage:
     figures: Figures
+    rows: list[CostRow]
     blocks: list[ShownBlock]
     # The number of differing blocks that are not shown.
     unshown: int
@@ -123,7 +124,10 @@ def present_page(compared: RequestComparison) -> ComparisonPage:
         blocks = differing[:MOST_SHOWN]
     is_marked = any(each.ends_cache for each in blocks)
     ends_after = figures.place is not None and not is_marked and not unshown
-    return ComparisonPage(figures, blocks, unshown, ends_after)
+    a = compared.a
+    before = measure_request(a.call, a.built, compared.states) if a else None
+    rows = list_rows(before, figures.costs)
+    return ComparisonPage(figures, rows, blocks, unshown, ends_after)
 
 
 def _show_blocks(figures: Figures) -> Iterator[ShownBlock]:

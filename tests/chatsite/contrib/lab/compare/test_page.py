@@ -121,6 +121,29 @@ def test_the_parts_are_what_the_provider_reported(chat, settings):
         assert all(0 <= part.cached <= part.tokens for part in costs.parts)
 
 
+def test_costs_of_both_requests_stand_beside_each_other(client, chat):
+    page = read_page(client, chat, reply=6, **{"with": 4})
+    [table] = re.findall(r'<table class="costs">(.*?)</table>', page, re.DOTALL)
+    rows = [
+        [strip_tags(cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
+        for row in re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+    ]
+    heads = ["Part", "Tokens #4", "Tokens #6", "Difference", "From the cache"]
+    assert rows[0] == heads
+    sizes = {
+        title: [int(n.replace("−", "-")) for n in row] for title, *row, _ in rows[1:]
+    }
+    assert all(after - before == more for before, after, more in sizes.values())
+    *parts, total = sizes.values()
+    assert [sum(column) for column in zip(*parts, strict=True)] == total
+    assert [*sizes][-1].startswith("Total")
+    calls = [ModelCall.objects.get(message__seq=seq) for seq in (4, 6)]
+    assert total[:2] == [call.tokens_input or call.tokens_estimated for call in calls]
+    # Recent messages of the first request are in the summary of the second.
+    assert sizes["Summaries"][0] == 0 < sizes["Summaries"][1]
+    assert "Tokens #" not in read_page(client, chat, reply=2)
+
+
 def test_the_page_says_what_changed_word_by_word(client, chat):
     actions.set_system_prompt(chat, "You are a <kind> helper.")
     talk_in_turns(chat, "Last one")
