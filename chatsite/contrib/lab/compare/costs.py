@@ -87,7 +87,7 @@ class CostRow:
         return self.now - self.before
 
 
-def list_rows(before: Costs | None, now: Costs) -> list[CostRow]:
+def list_cost_rows(before: Costs | None, now: Costs) -> list[CostRow]:
     """Return the parts of either request, what is uncounted, and the total."""
     was = {part.name: part.tokens for part in before.parts} if before else {}
     parts = {part.name: part for part in now.parts}

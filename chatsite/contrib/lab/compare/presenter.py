@@ -20,7 +20,7 @@ from .comparison import (
     count_common,
     find_first_difference,
 )
-from .costs import CostRow, Costs, list_rows, measure_request
+from .costs import CostRow, Costs, list_cost_rows, measure_request
 from .sent_requests import RequestComparison, SentRequest
 
 # Characters shown of a text that is in only one request, and characters shown around
@@ -126,7 +126,7 @@ def present_page(compared: RequestComparison) -> ComparisonPage:
     ends_after = figures.place is not None and not is_marked and not unshown
     a = compared.a
     before = measure_request(a.call, a.built, compared.states) if a else None
-    rows = list_rows(before, figures.costs)
+    rows = list_cost_rows(before, figures.costs)
     return ComparisonPage(figures, rows, blocks, unshown, ends_after)
 
 
