@@ -39,7 +39,7 @@ class Breadth:
 FEW, MANY, LINES = (
     Breadth(16, 0.12, 6),
     Breadth(32, 0.08, 24, 4),
-    Breadth(96, 0.02, 24, 24),
+    Breadth(96, 0.02, 28, 28),
 )
 
 
@@ -49,9 +49,7 @@ def find_breadth(question: str) -> Breadth:
     MANY for one about all of a kind or a count, else FEW. MANY and LINES show a line of
     each message, LINES of more messages.
     """
-    if LONG.search(question):
-        return LINES
-    return MANY if WIDE.search(question) else FEW
+    return LINES if LONG.search(question) else MANY if WIDE.search(question) else FEW
 
 
 def find_subject(question: str) -> str:

@@ -19,7 +19,7 @@ from . import passages, values
 from .breadth import FEW, Breadth, find_breadth
 from .passages import Span
 from .ranking import Hit, read_query
-from .terms import CHINESE, WORD, fold_forms, stem_word
+from .terms import CHINESE, STOP_WORDS, WORD, fold_forms, stem_word
 
 MARK = "…"
 # The ends of an excerpt move by at most so many characters to the end of a word.
@@ -249,16 +249,15 @@ def _find_passage(hit: Hit, message: BaseMessage) -> Span:
     All of the text if the index was built from another text, or in another way.
     """
     spans = passages.split_passages(message.text)
-    is_known = hit.passage < len(spans)
-    return spans[hit.passage] if is_known else (0, len(message.text))
+    return spans[hit.passage] if hit.passage < len(spans) else (0, len(message.text))
 
 
 def find_span(text: str, wanted: frozenset[str], size: int) -> Span:
-    """Return the part of up to `size` characters with most of the wanted terms.
+    """Return the part of up to `size` characters that says most.
 
-    The first of several; the beginning if there is none.
+    That is the first with most different terms, where a wanted one counts twice.
     """
-    first, last = _find_densest(_find_places(text, wanted), size)
+    first, last = _find_densest(_find_places(text), wanted, size)
     spare = max(0, size - (last - first))
     start = max(0, min(first - spare // 2, len(text) - size))
     end = min(len(text), start + size)
@@ -273,28 +272,33 @@ def find_span(text: str, wanted: frozenset[str], size: int) -> Span:
     return start, end
 
 
-def _find_places(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
-    """Return the places of the wanted terms: start, end, term."""
+def _find_places(text: str) -> list[tuple[int, int, str]]:
+    """Return the places of all terms: start, end, term."""
     words = CHINESE.sub(lambda run: " " * len(run[0]), text)
-    places = [
-        (word.start(), word.end(), stem_word(fold_forms(word[0])))
-        for word in WORD.finditer(words)
-    ]
+    places = [(*w.span(), stem_word(fold_forms(w[0]))) for w in WORD.finditer(words)]
     for run in CHINESE.finditer(text):
         starts = range(run.start(), max(run.end() - 1, run.start() + 1))
         places += [(n, min(n + 2, run.end()), text[n : n + 2]) for n in starts]
-    return sorted(place for place in places if place[2] in wanted)
+    return sorted(place for place in places if place[2] not in STOP_WORDS)
 
 
-def _find_densest(places: Sequence[tuple[int, int, str]], size: int) -> Span:
-    """Return the span within `size` that has the most different terms."""
+def _find_densest(
+    places: Sequence[tuple[int, int, str]], wanted: Collection[str], size: int
+) -> Span:
+    """Return the span within `size` that has the most different terms, by weight."""
     held: Counter[str] = Counter()
-    left, best, span = 0, (0, 0), (0, 0)
+    left, weight, best, span = 0, 0, 0, (0, 0)
+
+    def weigh(term: str) -> int:
+        return 0 if held[term] else 1 + (term in wanted)
+
     for start, end, term in places:
+        weight += weigh(term)
         held[term] += 1
         while end - places[left][0] > size and places[left][0] < start:
-            held -= Counter([places[left][2]])
+            held[places[left][2]] -= 1
+            weight -= weigh(places[left][2])
             left += 1
-        if (found := (len(held), held.total())) > best:
-            best, span = found, (places[left][0], end)
+        if weight > best:
+            best, span = weight, (places[left][0], end)
     return span
