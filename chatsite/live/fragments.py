@@ -15,7 +15,8 @@ from chatsite.features.tools.events import ToolEvent
 from chatsite.features.tools.models import ToolCall
 from chatsite.jobs import activity
 from chatsite.pages import parts
-from chatsite.pages.presenters import transcript_pane
+from chatsite.pages.presenters import context_pane, transcript_pane
+from chatsite.pages.presenters.transcript_pane import TurnView, hash_state
 from chatsite.plugins import AppEvent
 from chatsite.protocol import events
 from chatsite.turns.models import Turn
@@ -55,12 +56,8 @@ class LivePage:
         """
         pane = transcript_pane.show_latest_turns(conversation)
         came_with, self.came_with = self.came_with, ""
-        is_current = came_with and came_with == transcript_pane.hash_state(
-            conversation, pane
-        )
-        views = [
-            item for item in pane.items if isinstance(item, transcript_pane.TurnView)
-        ]
+        is_current = came_with and came_with == hash_state(conversation, pane)
+        views = [item for item in pane.items if isinstance(item, TurnView)]
         self.shown = {view.id for view in views}
         self.steps = {card.pk for view in views for card in view.cards}
         self.live = {
@@ -107,7 +104,11 @@ class LivePage:
         if view.id not in self.shown:
             self.shown.add(view.id)
             html = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
-        return html + _render_refresh(conversation) + parts.render_status(status)
+        is_next = view.partial is not None and not view.position
+        sent = [(row.seq, row.text, row.attachments) for row in view.messages]
+        newest = context_pane.hash_newest(conversation, sent) if is_next else ""
+        refresh = _render_refresh(conversation, newest)
+        return html + refresh + parts.render_status(status)
 
     def draw_frame(self, frame: events.Frame) -> str | None:
         """Render the next words of a reply; "" = nothing new, None = page must sync."""
@@ -140,8 +141,8 @@ def render_activities(conversation: Conversation) -> str:
     return render_to_string("chat/_activities.html", values)
 
 
-def _render_refresh(conversation: Conversation) -> str:
-    values = {"conversation": conversation}
+def _render_refresh(conversation: Conversation, newest: str = "") -> str:
+    values = {"conversation": conversation, "newest": newest}
     return render_to_string("chat/_refresh_context.html", values)
 
 
@@ -159,16 +160,12 @@ def status_of(event: events.Event, conversation_id: int) -> str:
         case events.Memory(state="folded"):
             rows = Summary.objects.filter(conversation_id=conversation_id)
             newest = rows.get(version=event.version)
+            values = {"first": newest.first_seq, "last": newest.last_seq}
             if newest.is_trimmed:
-                return _("Messages %(first)s–%(last)s left the window") % {
-                    "first": newest.first_seq,
-                    "last": newest.last_seq,
-                }
-            return _("Messages %(first)s–%(last)s were summarised (v%(version)s)") % {
-                "first": newest.first_seq,
-                "last": newest.last_seq,
-                "version": newest.version,
-            }
+                return _("Messages %(first)s–%(last)s left the window") % values
+            values["version"] = newest.version
+            said = _("Messages %(first)s–%(last)s were summarised (v%(version)s)")
+            return said % values
         case events.Memory(state="failed"):
             return _("Summary not updated; the messages stay in the window")
     return ""

@@ -10,28 +10,23 @@
   const chosen = () => document.getElementById("shown-reply");
 
   // A redraw keeps the scroll position and the focus.
-  const STOPS = "a[href], button, summary, select, [tabindex]";
-  const scrolled = () => [context, document.getElementById("context-body")];
+  const body = () => document.getElementById("context-body");
+  const scrolled = () => [context, body()];
+  const keyed = (key) => context.querySelector(`[data-key="${key}"]`) || context;
+  const stopsOf = (key) => keyed(key).querySelectorAll("a[href], button, summary, select, [tabindex]");
   let tops = [0, 0];
   let focused = null;
-
-  function placeOf(element) {
-    const key = element.closest("[data-key]")?.dataset.key;
-    return { key, at: [...keyed(key).querySelectorAll(STOPS)].indexOf(element) };
-  }
-
-  function keyed(key) {
-    return (key && context.querySelector(`[data-key="${key}"]`)) || context;
-  }
 
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     if (detail.target !== context) return;
     tops = scrolled().map((element) => element.scrollTop);
-    focused = context.contains(document.activeElement) ? placeOf(document.activeElement) : null;
+    const active = document.activeElement;
+    const key = active?.closest("[data-key]")?.dataset.key;
+    focused = context.contains(active) && { key, at: [...stopsOf(key)].indexOf(active) };
   });
   // A part that is loaded later gets it then.
   document.addEventListener("htmx:afterSettle", ({ target }) => {
-    const lost = focused && context.contains(target) && keyed(focused.key).querySelectorAll(STOPS)[focused.at];
+    const lost = focused && context.contains(target) && stopsOf(focused.key)[focused.at];
     if (lost && document.activeElement === document.body) lost.focus({ preventScroll: true });
     if (lost) focused = null;
   });
@@ -44,6 +39,8 @@
     if (find?.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");
   });
 
+  const load = (verb, address, values) => htmx.ajax(verb, address, { source: context, target: context, swap: "innerHTML show:none", values });
+
   // Nothing is loaded for a hidden tab or a closed drawer until seen again.
   let isStale = false;
 
@@ -54,9 +51,14 @@
   function catchUp() {
     if (!isStale || !isSeen()) return;
     isStale = false;
-    htmx.ajax("GET", draft.dataset.now, { source: context, target: context, swap: "innerHTML show:none", values: { reply: chosen().value } });
+    load("GET", draft.dataset.now, { reply: chosen().value });
   }
 
+  // A sent message that is shown as a draft is not loaded again.
+  document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
+    const newest = detail.fragment.firstElementChild?.dataset.newest;
+    if (newest && newest === body().dataset.newest && !document.querySelector(".htmx-request")) detail.shouldSwap = false;
+  });
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (event.target.id !== "refresh" || isSeen()) return;
     isStale = true;
@@ -105,13 +107,14 @@
     if (!part) return writeIn(target);
     const isOn = part.getAttribute("aria-checked") === "true";
     part.setAttribute("aria-checked", !isOn);
-    const values = { part: part.dataset.switch, on: isOn ? "" : "1", draft: draft.elements.draft.value, files: draft.elements.files.value };
-    htmx.ajax("POST", draft.dataset.switch, { source: context, target: context, swap: "innerHTML show:none", values });
+    const { draft: text, files } = draft.elements;
+    load("POST", draft.dataset.switch, { part: part.dataset.switch, on: isOn ? "" : "1", draft: text.value, files: files.value });
   });
 
-  const load = onFirstUse("context");
-  if (page.dataset.moment) load().then(({ start }) => start(page.dataset.moment), notices.failToLoad);
+  const replay = onFirstUse("context");
+  const startAt = (seq) => replay().then(({ start }) => start(seq), notices.failToLoad);
+  if (page.dataset.moment) startAt(page.dataset.moment);
   document.addEventListener("click", ({ target }) => {
-    if (target.closest("[data-replay]")) load().then(({ start }) => start(), notices.failToLoad);
+    if (target.closest("[data-replay]")) startAt();
   });
 })();

@@ -2,6 +2,8 @@
 (() => {
   const scroller = document.getElementById("transcript");
   const jump = document.getElementById("jump");
+  const turns = document.getElementById("turns");
+  const edges = (element) => element.getBoundingClientRect();
 
   const NOTICE_PX = 72;
 
@@ -12,44 +14,37 @@
     return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 60;
   }
 
-  function offerJump(offered) {
-    if (jump.hidden === offered) jump.hidden = !offered;
-  }
-
   function settle() {
     if (follows) scroller.scrollTop = scroller.scrollHeight;
-    offerJump(!follows && !isAtEnd());
+    jump.hidden = follows || isAtEnd();
+  }
+
+  function follow() {
+    follows = true;
+    settle();
   }
 
   scroller.addEventListener("scroll", () => {
-    follows = isAtEnd();
-    offerJump(!follows);
+    jump.hidden = follows = isAtEnd();
   }, { passive: true });
-  jump.addEventListener("click", () => {
-    follows = true;
-    settle();
-  });
-  new MutationObserver(settle).observe(document.getElementById("turns"), {
+  jump.addEventListener("click", follow);
+  document.addEventListener("composer:sent", follow);
+  new MutationObserver(settle).observe(turns, {
     childList: true, subtree: true, characterData: true,
   });
   // A notice floats where nothing is; where the transcript leaves no room, it has a row.
   document.addEventListener("notice", () => {
-    const end = document.getElementById("turns").getBoundingClientRect().bottom;
-    const isFull = scroller.scrollHeight > scroller.clientHeight || end > scroller.getBoundingClientRect().bottom - NOTICE_PX;
+    const isFull = scroller.scrollHeight > scroller.clientHeight || edges(turns).bottom > edges(scroller).bottom - NOTICE_PX;
     document.getElementById("conversation").toggleAttribute("data-full", isFull);
   });
   // A notice above it moves no text.
-  let top = scroller.getBoundingClientRect().top;
+  let { top } = edges(scroller);
   new ResizeObserver(() => {
     const before = top;
-    top = scroller.getBoundingClientRect().top;
+    ({ top } = edges(scroller));
     if (!follows) scroller.scrollTop += top - before;
     settle();
   }).observe(scroller);
-  document.addEventListener("composer:sent", () => {
-    follows = true;
-    settle();
-  });
   follows = !location.hash;
   settle();
 
@@ -75,10 +70,8 @@
   function rememberSelection() {
     const selection = getSelection();
     const open = selection.isCollapsed ? null : selection.anchorNode.parentElement?.closest(".open");
-    if (!open) {
-      selected = null;
-      return;
-    }
+    selected = null;
+    if (!open) return;
     const range = selection.getRangeAt(0);
     const before = new Range();
     before.setStart(open.parentElement, 0);
@@ -95,8 +88,7 @@
     while (walker.nextNode()) {
       const { data } = walker.currentNode;
       for (let at = 0; at < data.length; at += 1) {
-        if (!MARKS.test(data[at])) places.push([walker.currentNode, at]);
-        MARKS.lastIndex = 0;
+        if (data[at].replace(MARKS, "")) places.push([walker.currentNode, at]);
       }
     }
     const letters = places.map(([node, at]) => node.data[at]).join("");
@@ -111,14 +103,12 @@
 
   // A turn that ends moves those behind it up; only it is redrawn.
   function countQueue() {
-    const waiting = [...document.querySelectorAll(".turn:is([data-state=queued], [data-state=running])")];
-    waiting.forEach((turn, place) => {
+    document.querySelectorAll(".turn:is([data-state=queued], [data-state=running])").forEach((turn, place) => {
       const position = turn.querySelector(".position");
       if (position && position.textContent !== String(place)) position.textContent = place;
     });
   }
 
   document.addEventListener("htmx:wsAfterMessage", countQueue);
-  document.addEventListener("htmx:load", ({ target }) => reopen(target));
-  document.addEventListener("htmx:afterSwap", ({ target }) => reopen(target));
+  for (const name of ["htmx:load", "htmx:afterSwap"]) document.addEventListener(name, ({ target }) => reopen(target));
 })();

@@ -19,6 +19,8 @@ def talk(chat):
     """A question, and the reply that answers it from the window."""
     chat.say("My budget is 3,200.")
     chat.say("What is my budget?")
+    # The pane is drawn again after the reply: a click in between is lost.
+    expect(chat.right).to_contain_text("All 4 messages accounted for")
     return chat
 
 

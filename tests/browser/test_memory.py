@@ -272,7 +272,7 @@ def test_forgotten_message_is_found_and_restored(talked):
 def test_the_right_pane_follows_what_is_typed_and_shows_the_raw_request(talked):
     talked.box.fill("Where is the budget?")
     draft = talked.right.locator(".part-newest")
-    expect(draft).to_contain_text("Your draft")
+    expect(draft).to_contain_text("Next message")
     expect(draft).to_contain_text("Where is the budget?")
     talked.box.fill("")
     expect(draft).to_have_count(0)

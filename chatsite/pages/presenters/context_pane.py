@@ -6,6 +6,7 @@ It is given as plain values for the templates.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 from django.db.models import QuerySet
@@ -226,6 +227,8 @@ class ContextPane:
     desk: Desk | None = None
     # How the shown reply's request differed from the usual one, in words.
     varied: tuple[str, ...] = ()
+    # hash_newest() of a draft.
+    newest: str = ""
 
     @property
     def total(self) -> int:
@@ -312,6 +315,7 @@ def model_view(
     else:
         built, model = next_turn(conversation, draft, files), model_of(conversation)
         own = _describe_next(conversation, built)
+    drafted = [(built.refs["newest"], draft, ())] if draft and not files else []
     # Files alone are a draft as well.
     draft = draft or " " * bool(files)
     sections = tuple(_make_sections(conversation, built, draft, is_past=bool(call)))
@@ -333,8 +337,20 @@ def model_view(
         is_trimming=policy.strategy == "window",
         compaction_stopped=not lease.may_compact(conversation),
         images_unsent=_list_unsent(sections, files, built.refs),
+        newest=hash_newest(conversation, drafted),
         **own,
     )
+
+
+def hash_newest(conversation: Conversation, sent: Sequence[tuple[Any, ...]]) -> str:
+    """Return a hash of the messages of a turn so far: number, text, attachments.
+
+    A page that shows them as its draft need not load them when they are sent. "" if
+    that may change other parts of the request, such as rules that the text replaces.
+    """
+    if not sent or conversation.rule_count or conversation.next_request:
+        return ""
+    return blake2b(repr(sent).encode(), digest_size=6).hexdigest()
 
 
 def _describe_sent(call: ModelCall, built: context.RequestContext) -> dict[str, Any]:
@@ -454,8 +470,6 @@ def _make_sections(
         title = TITLES[section.kind]
         if section.kind == "newest" and is_past:
             title = capfirst(_("newest message"))
-        elif section.kind == "newest" and draft and not messages:
-            title = capfirst(_("your draft"))
         yield ContextSection(
             kind=section.kind,
             title=title,
@@ -533,8 +547,7 @@ def _with_shortened(
     conversation: Conversation, messages: tuple[SeenMessage, ...]
 ) -> tuple[SeenMessage, ...]:
     """Return the messages; those sent in part say how much of them was sent."""
-    found = (each for each in messages if each.is_of_tools or each.is_in_part)
-    seqs = [message.seq for message in found]
+    seqs = [each.seq for each in messages if each.is_of_tools or each.is_in_part]
     if not seqs:
         return messages
     rows = conversation.messages.filter(seq__in=seqs).annotate(chars=Length("text"))

@@ -30,7 +30,6 @@ AHEAD_OF_WINDOW = (
 )
 TITLES = {
     **WORDS,
-    "newest": gettext_lazy("Next message"),
     "steps": gettext_lazy("Tool calls so far"),
     "reserve": gettext_lazy("Reserved for the reply"),
     "free": gettext_lazy("Free"),

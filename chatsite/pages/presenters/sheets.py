@@ -41,7 +41,7 @@ WORDS = {
     "rules": gettext_lazy("Rules"),
     "window": gettext_lazy("Recent"),
     "recalled": capfirst(gettext_lazy("recalled")),
-    "newest": gettext_lazy("Draft"),
+    "newest": gettext_lazy("Next message"),
 }
 # They are no sheet while they are empty.
 OPTIONAL = ("held", "only_there", "tools", "provider", "facts")
@@ -170,12 +170,9 @@ def describe_sheets(sections: Sequence["ContextSection"]) -> str:
 
     "" = nothing. The instructions are always there, and named only if nothing else is.
     """
-    words = (
-        each
-        for section in sections
-        for each in (_describe_sheet(section), _count_passages(section))
-    )
-    named = [each for each in words if each]
+    describers = (_describe_sheet, _count_passages)
+    words = (describe(each) for each in sections for describe in describers)
+    named = [*filter(None, words)]
     if not named:
         return _("its instructions") if sections else ""
     return _join_words(named)
@@ -250,7 +247,7 @@ def _count_passages(section: "ContextSection") -> str:
 def _describe_sheet(section: "ContextSection") -> str:
     """Return the words for one section; "" for the instructions."""
     if section.kind == "newest":
-        return _("the newest message") if section.messages else _("your draft")
+        return _("the newest message") if section.messages else _("your next message")
     n = section.count
     if not n and section.kind != "steps":
         return ""

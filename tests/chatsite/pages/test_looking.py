@@ -306,7 +306,7 @@ class TestSavings:
 class TestDraft:
     def test_draft_is_shown_as_if_it_were_sent(self, client, conversation):
         shown = page(client, conversation, "draft", draft="Where to?")
-        assert "Your draft" in shown
+        assert "Next message" in shown
         assert "Where to?" in shown
         assert conversation.messages.count() == 4
 

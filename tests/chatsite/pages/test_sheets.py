@@ -58,7 +58,7 @@ def test_an_empty_conversation_has_a_word_for_each(alice):
     words = re.findall(r'class="outline.*?class="name">([^<]+)<', page)
     assert words == [
         *("Summaries", "Pinned", "Rules", "Recent"),
-        *("Recalled", "Draft", "Free"),
+        *("Recalled", "Next message", "Free"),
     ]
 
 
@@ -74,7 +74,7 @@ def test_the_sentence_counts_what_the_model_reads(alice):
     page = page_of(client, made)
     assert "tokens: 1 summary, 1 pinned message and the last 2 messages." in page
     view = context_pane.model_view(made, draft="Four")
-    assert view.contents.endswith("the last 2 messages and your draft")
+    assert view.contents.endswith("the last 2 messages and your next message")
 
 
 def lead_of(conversation, **shown):
@@ -85,7 +85,7 @@ class TestAccount:
     def test_new_conversation_has_only_instructions(self, alice):
         made = make(alice)
         assert lead_of(made) == "The model reads its instructions."
-        assert lead_of(made, draft="One") == "The model reads your draft."
+        assert lead_of(made, draft="One") == "The model reads your next message."
 
     def test_sentence_leads_the_pane_and_describes_it(self, alice):
         made = make(alice, "One", "Two", "Three")
@@ -100,7 +100,9 @@ class TestAccount:
         said = "The model reads 6 of your 8 messages and 1 summary."
         assert lead_of(made) == said
         summarise(made, 3, 4)
-        said = "The model reads 4 of your 8 messages, 2 summaries and your draft."
+        said = (
+            "The model reads 4 of your 8 messages, 2 summaries and your next message."
+        )
         assert lead_of(made, draft="Five") == said
 
     def test_pinned_messages_are_read(self, alice):
@@ -114,10 +116,10 @@ class TestAccount:
         summarise(made, 1, 2)
         draft = "What does my sister eat?"
         said = "The model reads 4 of your 6 messages, 1 summary"
-        lead = f"{said}, 2 recalled messages and your draft."
+        lead = f"{said}, 2 recalled messages and your next message."
         assert lead_of(made, draft=draft) == lead
         variations.switch_off(made, ("recalled",))
-        assert lead_of(made, draft=draft) == f"{said} and your draft."
+        assert lead_of(made, draft=draft) == f"{said} and your next message."
 
     def test_hidden_and_switched_off_messages_are_not_read(self, alice):
         made = make(alice, "One", "Two")

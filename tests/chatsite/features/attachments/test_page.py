@@ -32,7 +32,7 @@ class TestDraft:
         row = keep(conversation.owner, "Lamp 7 costs 12 euros.")
         shown = self.post(client, conversation, str(row.pk))
         assert "Lamp 7 costs 12 euros." in shown
-        assert "Your draft" in shown
+        assert "Next message" in shown
         assert Upload.objects.exists()
 
     def test_people_read_its_name_in_place_of_marks(self, client, conversation):
