@@ -260,15 +260,13 @@ class _Entries:
         return found
 
     def read_documents(
-        self, seqs: Iterable[int], terms: Sequence[str]
+        self, seqs: list[int], terms: Sequence[str], known: dict[str, archive.Found]
     ) -> Iterator[Document]:
         """Yield the visible messages of these numbers."""
         keys = dict(zip(self._code(terms), terms, strict=True))
-        numbers = [*seqs]
+        statement, among = SQLITE_READ, dump_json(seqs)
         if connection.vendor == "postgresql":
-            statement, among = POSTGRESQL_READ, numbers
-        else:
-            statement, among = SQLITE_READ, dump_json(numbers)
+            statement, among = POSTGRESQL_READ, seqs
         with connection.cursor() as cursor:
             cursor.execute(statement, [self.conversation.pk, among])
             rows = cursor.fetchall()
@@ -277,7 +275,12 @@ class _Entries:
         for seq, role, words, dates in rows:
             if not (days := dated.get(dates)):
                 days = dated[dates] = count_terms(dates.partition(BREAK)[0], keys)
-            yield Document(seq, role, _count_all(words, keys), days)
+            had = keys
+            if len(words) > 1_500:  # no search in all of it for terms that it lacks
+                had = {k: t for k, t in keys.items() if seq in known.get(t, (seq,))}
+            had = {key: term for key, term in had.items() if key in words}
+            parts = [count_terms(part, had) for part in words.split(BREAK)]
+            yield Document(seq, role, tuple(parts), days)
 
 
 def read_lists(
@@ -292,17 +295,8 @@ def read_lists(
     return found
 
 
-def _count_all(text: str, keys: Mapping[str, str]) -> tuple[TermCounts, ...]:
-    """Return the counts of each passage."""
-    present = {key: term for key, term in keys.items() if key in text}
-    return tuple([count_terms(part, present) for part in text.split(BREAK)])
-
-
 def count_terms(text: str, keys: Mapping[str, str]) -> TermCounts:
     """Count how often the term of each key occurs."""
-    # All keys have one length and no space, so a match is always a whole key.
-    counts = {}
-    for key, term in keys.items():
-        if n := text.count(key):
-            counts[term] = n
-    return TermCounts(counts, text.count(" ") + bool(text))
+    # All keys have ten letters and no space, so a match is always a whole key.
+    counts = {term: n for key, term in keys.items() if (n := text.count(key))}
+    return TermCounts(counts, (len(text) + 1) // 11)

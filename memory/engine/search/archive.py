@@ -58,9 +58,12 @@ class Source(Protocol):
         """
 
     def read_documents(
-        self, seqs: Iterable[int], terms: Sequence[str]
+        self, seqs: list[int], terms: Sequence[str], known: dict[str, Found]
     ) -> Iterable[Document]:
-        """Return these messages in their order, with the counts of the terms."""
+        """Return these messages in their order, with the counts of the terms.
+
+        `known`: for each term that is rare enough, all messages that have it.
+        """
 
 
 def search_archive(
@@ -77,7 +80,8 @@ def search_archive(
     candidates = selection.find(terms)
     # Only neighbours with one of the words: the others have none to lend.
     beside = _add_neighbours(candidates, before).intersection(selection.passages)
-    documents = source.read_documents(sorted(beside | candidates), [*terms, ASKS])
+    seqs = sorted(beside | candidates)
+    documents = source.read_documents(seqs, [*terms, ASKS], selection.known)
     ranked = Index(documents, Corpus(before - 1, selection.having))
     wanted = replace(asked, terms=tuple(terms))
     most = limit or find_breadth(query).hits
@@ -133,10 +137,10 @@ class MessageIndex:
                 yield seq
 
     def read_documents(
-        self, seqs: Iterable[int], terms: Sequence[str]
+        self, seqs: list[int], terms: Sequence[str], known: dict[str, Found]
     ) -> Iterable[Document]:
-        known = (self.documents.get(seq) for seq in seqs)
-        return (document.narrow_to(terms) for document in known if document)
+        found = [self.documents[seq] for seq in seqs if seq in self.documents]
+        return (document.narrow_to(terms) for document in found)
 
 
 class _Selection:
@@ -149,6 +153,9 @@ class _Selection:
         self.source, self.before, self.power = source, before, power
         # For each term or pair that is rare enough, the messages that have it.
         self.postings: dict[str, set[int]] = defaultdict(set)
+        # The messages with such a term, and with those beside them.
+        self.known: dict[str, Found] = {}
+        self.near: dict[str, set[int]] = {}
         self.passages: Found = {}
         # The number of messages with a term in or beside them; estimated if common.
         self.having: dict[str, float] = {}
@@ -158,9 +165,13 @@ class _Selection:
         found = self._look_up(terms)
         common = {term for term, seqs in found.items() if len(seqs) == MAX_FOUND}
         for term, seqs in found.items():
-            self.having[term] = self._estimate(seqs, term in common)
-            if term not in common:
-                self.postings[term] |= seqs.keys()
+            if term in common:
+                share = len(seqs) / (max(seqs) - min(seqs) + 1)
+                self.having[term] = (1 - (1 - share) ** (2 * REACH + 1)) * self.before
+                continue
+            self.known[term], self.postings[term] = seqs, {*seqs}
+            self.near[term] = _add_neighbours(seqs, self.before)
+            self.having[term] = len(self.near[term])
         # Messages that two of the first, common terms share. Those of two rare terms
         # are known already.
         first = sorted(terms, key=lambda t: (t not in common, self.having[t]))
@@ -178,12 +189,6 @@ class _Selection:
         for seqs in found.values():
             self.passages |= seqs
         return found
-
-    def _estimate(self, seqs: Collection[int], is_common: bool) -> float:
-        if not is_common:
-            return len(_add_neighbours(seqs, self.before))
-        share = len(seqs) / (max(seqs) - min(seqs) + 1)
-        return (1 - (1 - share) ** (2 * REACH + 1)) * self.before
 
     def _choose(self) -> set[int]:
         """Return the best messages, up to MAX_PASSAGES, without reading them.
@@ -212,7 +217,8 @@ class _Selection:
             full, beside = rarity * (1 + K1), rarity * BESIDE_WEIGHT
             for seq in seqs:
                 scores[seq] += full / divisors[self.passages[seq]]
-            for seq in _add_neighbours(seqs, self.before).difference(seqs):
+            near = self.near.get(term) or _add_neighbours(seqs, self.before)
+            for seq in near.difference(seqs):
                 scores[seq] += beside
         return scores
 

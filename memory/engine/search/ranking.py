@@ -331,7 +331,7 @@ class Index:
 
 def _find_norms(lengths: Sequence[int]) -> list[float]:
     mean = sum(lengths) / max(len(lengths), 1) or 1.0
-    return [find_norm(length, mean) for length in lengths]
+    return [1 - B + B * length / mean for length in lengths]
 
 
 def find_norm(length: float, mean: float) -> float:

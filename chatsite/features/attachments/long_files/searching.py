@@ -164,7 +164,7 @@ class FilePassages:
         return {terms: found[keys] for terms, keys in zip(wanted, coded, strict=True)}
 
     def read_documents(
-        self, seqs: Iterable[int], terms: Sequence[str]
+        self, seqs: list[int], terms: Sequence[str], known: dict[str, archive.Found]
     ) -> Iterator[Document]:
         rows = FilePassage.objects.filter(file=self.key, number__in=seqs)
         keys = dict(zip(self._code_terms(terms), terms, strict=True))
