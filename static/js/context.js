@@ -32,8 +32,7 @@
   });
   document.addEventListener("htmx:afterSwap", ({ target, detail }) => {
     if (target !== context) return;
-    scrolled().forEach((element, at) => { element.scrollTop = tops[at]; });
-    if (page.dataset.replaying) scroller.scrollTop = scroller.scrollHeight;
+    if (!page.dataset.replaying) scrolled().forEach((element, at) => { element.scrollTop = tops[at]; });
     if (detail.requestConfig?.verb !== "get") return;
     showDraftLater();
     if (find?.open && find.querySelector("input").value.trim()) htmx.trigger(find.querySelector("form"), "again");

@@ -163,11 +163,16 @@ document.addEventListener("htmx:oobBeforeSwap", ({ detail: { fragment } }) => {
   }
 }, true);
 
+// Without an answer there is no such rule: it makes every change of the transcript slow.
+const hiding = new CSSStyleSheet();
+document.adoptedStyleSheets.push(hiding);
+
 /* One answer is beside its reply, also if that is not the last one any more. */
 function putBelow(beside) {
   for (const other of document.querySelectorAll(".beside")) if (other !== beside) other.remove();
   const turn = document.querySelector(`.turn:has(#message-${beside.dataset.reply})`);
   if (turn && turn !== beside.previousElementSibling) turn.after(beside);
+  hiding.replaceSync(`#${beside.previousElementSibling.id}:has(+ .beside) > .message.assistant:last-of-type { display: none }`);
 }
 
 // The answer beside a reply comes into sight, and goes with its button.

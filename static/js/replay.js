@@ -1,7 +1,6 @@
 /* The replay: both panes as they stood at an earlier reply, one by one or as a film.
  * context.js loads this when it is first asked for. */
 const page = document.getElementById("conversation");
-const draft = document.getElementById("draft");
 const scroller = document.getElementById("transcript");
 const replay = document.getElementById("replay");
 const replayed = document.getElementById("replayed");
@@ -22,7 +21,7 @@ let next = 0;
 
 /* Shows the moment of this reply; without one, that of the newest, for the keyboard. */
 export function start(seq) {
-  replies = [...document.getElementById("shown-reply").options].map((option) => option.value).filter(Boolean).reverse();
+  replies = [...document.getElementById("shown-reply").options].map(({ value }) => value).filter(Boolean).reverse();
   if (!replies.length || (seq && !replies.includes(seq))) return;
   before = scroller.scrollTop;
   slider.max = replies.length - 1;
@@ -58,9 +57,10 @@ function drawMessages(fresh) {
   });
   // Once for all: its listeners look at its siblings, too.
   htmx.trigger(replayed.lastElementChild, "htmx:load");
+  scroller.scrollTop = scroller.scrollHeight;
 }
 
-// So do the nodes of the right pane: a moment changes those that are not the same there.
+// So do the nodes of the right pane: those that differ are changed.
 function drawSame(old, fresh) {
   const [shown, wanted] = [[...old.childNodes], [...fresh.childNodes]];
   wanted.forEach((node, index) => {
@@ -94,9 +94,9 @@ function playOn() {
   if (!isPlaying) return;
   if (slider.value === slider.max) return setPlaying(false);
   next = setTimeout(() => {
-    slider.value = Number(slider.value) + 1;
+    slider.stepUp();
     show();
-  }, STEP_MS / (fast.getAttribute("aria-pressed") === "true" ? FAST : 1));
+  }, STEP_MS / (fast.ariaPressed === "true" ? FAST : 1));
 }
 
 function setPlaying(on) {
@@ -119,7 +119,7 @@ function end() {
   delete page.dataset.replaying;
   replayed.replaceChildren();
   scroller.scrollTop = before;
-  htmx.ajax("GET", draft.dataset.now, { target: "#context", swap: "innerHTML show:none" });
+  htmx.ajax("GET", document.getElementById("draft").dataset.now, { target: "#context", swap: "innerHTML show:none" });
 }
 
 slider.addEventListener("input", () => {
@@ -128,22 +128,17 @@ slider.addEventListener("input", () => {
 });
 play.addEventListener("click", () => setPlaying(!isPlaying));
 fast.addEventListener("click", () => {
-  fast.setAttribute("aria-pressed", fast.getAttribute("aria-pressed") !== "true");
+  fast.ariaPressed = fast.ariaPressed !== "true";
   if (isPlaying) playOn();
 });
 document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
   if (detail.target !== replayed) return;
   detail.shouldSwap = false;
-  drawMessages(detail.fragment.children);
+  // Both panes take longer than one frame.
+  requestAnimationFrame(() => replay.hidden || drawMessages(detail.fragment.children));
 });
-document.addEventListener("htmx:afterSettle", ({ target }) => {
-  if (target.id === "context") playOn();
-});
-replay.addEventListener("htmx:afterRequest", ({ detail }) => {
-  if (!detail.successful) setPlaying(false);
-});
+document.addEventListener("htmx:afterSettle", ({ target }) => target.id === "context" && playOn());
+replay.addEventListener("htmx:afterRequest", ({ detail }) => detail.successful || setPlaying(false));
 document.getElementById("replay-end").addEventListener("click", end);
 document.addEventListener("composer:sent", end);
-document.addEventListener("keydown", ({ key }) => {
-  if (key === "Escape" && !document.querySelector("dialog[open]")) end();
-});
+document.addEventListener("keydown", ({ key }) => key === "Escape" && !document.querySelector("dialog[open]") && end());

@@ -171,6 +171,11 @@ class TestStyles:
         assert styles_of(page, "print") == {"css/print"}
         assert bytes_served(collected, later | {"css/print"}) <= 27_500
 
+    def test_no_rule_looks_back_from_a_sibling(self, collected):
+        # One `:has(+ …)` made each change of a transcript of 100 messages take 9 ms more.
+        for path in collected.rglob("*.css"):
+            assert not re.search(r":has\(\s*[+~]", path.read_text()), path.name
+
     def test_the_home_page_asks_for_one_without_features_of_conversations(
         self, client, conversation
     ):
