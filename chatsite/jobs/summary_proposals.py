@@ -122,7 +122,7 @@ async def _run_proposal(running: tasks.RunningJob) -> dict[str, Any]:
         raise tasks.JobError(explain_code(error.code)) from None
     return {
         "text": made.text,
-        "unsupported": list(made.unsupported),
+        "flags": made.flags,
         "model": made.model,
         "signature": made.signature,
         "tokens_after": made.plan.tokens_after,

@@ -50,12 +50,13 @@ class Plan:
 class Proposal:
     """A proposed summary.
 
-    `signature` proves what it was made of; accept_proposal() requires it.
+    `signature` proves what it was made of; accept_proposal() requires it. `flags`:
+    what is to be checked in its text, as for a stored summary.
     """
 
     plan: Plan
     text: str
-    unsupported: tuple[str, ...]
+    flags: dict[str, Any]
     model: str
     signature: str
 
@@ -127,7 +128,7 @@ async def propose_summary(
     return Proposal(
         plan=await database_sync_to_async(_plan_of)(job, made.text),
         text=made.text,
-        unsupported=tuple(made.flags.get("unsupported", ())),
+        flags=made.flags,
         model=summariser.model,
         signature=signing.dumps(made_of, salt=SALT, compress=True),
     )

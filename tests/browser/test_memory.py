@@ -8,7 +8,8 @@ from playwright.sync_api import expect
 from memory import transcript
 from tests.chatsite.scenes import talk_in_turns
 
-from .written import find_owner
+from .test_access import findings
+from .written import find_owner, write_turns
 
 pytestmark = pytest.mark.browser
 
@@ -407,7 +408,7 @@ def test_summary_of_the_user_is_marked_and_keeps_its_height(talked):
     # Beside a draft that is a hundred times as long.
     talked.box.fill("A farewell dinner. " * 1_000)
     expect(talked.right.locator(".part-newest")).to_be_visible()
-    assert sheet.locator(".glances").bounding_box()["height"] >= 80
+    assert sheet.bounding_box()["height"] >= 120
 
 
 def test_dialog_of_a_summary_has_its_field_below_the_label(talked):
@@ -420,3 +421,22 @@ def test_dialog_of_a_summary_has_its_field_below_the_label(talked):
     assert label["x"] == field["x"]
     assert field["width"] > dialog.bounding_box()["width"] - 60
     assert buttons["y"] >= field["y"] + field["height"]
+
+
+def test_draft_of_a_summary_names_what_it_lacks_before_it_is_accepted(
+    open_page, slow_site, write_in
+):
+    chat = open_page(slow_site, is_home=False)
+    address = chat.make()
+    # The fake model keeps the first 80 characters of each message.
+    long = f"{'Well, ' * 15}the budget is 3,200 francs."
+    write_in(slow_site, write_turns, address, long, "Thanks")
+    chat.open(address)
+    open_menu(chat, 2, "Summarise up to here…")
+    dialog = chat.page.locator("#dialog")
+    dialog.get_by_text("Draft a summary").click()
+    lacking = dialog.locator(".dropped")
+    expect(lacking.locator("summary")).to_contain_text("Not in the summary: numbers")
+    lacking.locator("summary").click()
+    expect(lacking).to_contain_text("3,200")
+    assert findings(chat.page, "#dialog") == []

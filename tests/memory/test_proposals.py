@@ -89,7 +89,7 @@ class TestPropose:
         proposal = propose(conversation, 4, "They spoke of 77 boats.")
         assert context.build_request_context(conversation).sha256 == before
         assert proposal.text == "They spoke of 77 boats."
-        assert proposal.unsupported == ("77",)
+        assert proposal.flags["unsupported"] == ["77"]
 
     def test_requests_of_a_proposal_are_recorded(self, conversation):
         propose(conversation, 4)

@@ -1,8 +1,9 @@
 """Filters of the pages: safe HTML of a text, and numbers as people write them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import PurePath
+from typing import Any
 
 from django import template
 from django.conf import settings
@@ -268,16 +269,16 @@ def percent(permille: int) -> str:
 
 
 @register.filter
-def dropped(summary: Summary) -> list[DroppedDetail]:
+def dropped(flags: Mapping[str, Any]) -> list[DroppedDetail]:
     """Return details that a summary did not carry over from its messages."""
-    lines = summary.flags.get("dropped", ())
+    lines = flags.get("dropped", ())
     return list(filter(None, map(DroppedDetail.parse_line, lines)))
 
 
 @register.filter
-def lacking(summary: Summary) -> list[DroppedCount]:
+def lacking(flags: Mapping[str, Any]) -> list[DroppedCount]:
     """Return what it did not carry over, by messages; old versions have no counts."""
-    lines = summary.flags.get("dropped_from", ())
+    lines = flags.get("dropped_from", ())
     return list(filter(None, map(DroppedCount.parse_line, lines)))
 
 

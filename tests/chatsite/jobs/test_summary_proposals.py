@@ -72,6 +72,16 @@ class TestPage:
         assert "Try again" in propose(client, conversation, 2)
         assert "No summary up to #2" in page_of(client, conversation)
 
+    def test_draft_names_what_it_lacks(self, client, alice, upstream, settings):
+        settings.SUMMARY_MODEL = "ok"
+        made = transcript.create_conversation(alice)
+        # The fake model keeps the first 80 characters of each message.
+        talk_in_turns(made, f"{'Well, ' * 15}the budget is 3,200 francs.", "Thanks")
+        dialog = propose(client, made, 2)
+        assert "Not in the summary: numbers from 1 message" in dialog
+        assert "3,200" in dialog.partition('class="dropped"')[2]
+        assert "Keep #1" not in dialog
+
     def test_asking_twice_is_one_job(self, client, conversation):
         ask(client, conversation)
         ask(client, conversation)
