@@ -8,10 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from .test_access import is_clean
-from .test_memory import compact_up_to
+from .test_memory import compact_up_to, write_long_talk
 
 pytestmark = pytest.mark.browser
 
+# Of the later request: what its parts have, and the sum, but not their difference.
+COUNTED = "table.costs tbody tr:not(:nth-last-child(2)) td:nth-child(3)"
 TAG = re.compile("</?(summary|history|message)|&gt;")
 
 
@@ -59,3 +61,45 @@ def test_summarised_messages_are_one_folded_block(open_written):
     expect(summary.locator("strong")).to_have_text("Goal.")
     expect(chat.page.locator(".blocks")).not_to_contain_text(TAG)
     is_clean(chat.page)
+
+
+def read_numbers(texts):
+    """The figures that are not 0, in order of size: of "≈ 299 of 4,000" the first."""
+    found = [re.search(r"\d[\d,]*", text)[0].replace(",", "") for text in texts]
+    return sorted(int(digits) for digits in found if digits.strip("0"))
+
+
+def test_one_request_has_the_same_figures_on_every_page(open_page, site, write_in):
+    chat = open_page(site, is_home=False)
+    chat.open(site.url + write_in(site, write_long_talk))
+    page, meter = chat.page, chat.right.locator(".reading > .meter")
+    sheets = chat.right.locator(".part:not(.part-free) > summary .tokens")
+    compact_up_to(chat, 6, "They look for a hotel.")
+    for text in ("Where is the cheapest one?", "And the nearest?"):
+        chat.say(text)
+    seq = chat.transcript()[-1]["seq"]
+    for reply in ("", str(seq)):
+        page.select_option("#shown-reply", reply)
+        shown = chat.json("context.json", **({"reply": reply} if reply else {}))
+        estimated = shown["tokens"]["estimated"]
+        # The parts are estimates; the provider has counted them all together.
+        total = shown["tokens"]["reported"] or estimated
+        sizes = sorted(part["tokens"] for part in shown["parts"] if part["tokens"])
+        assert sum(sizes) == estimated
+        expect(meter).to_have_attribute("aria-label", f"{estimated:,} of 32,000 tokens")
+        expect(chat.right.locator(".tokens-read")).to_contain_text(f" {total:,} tokens")
+        assert read_numbers(sheets.all_inner_texts()) == sizes
+        if not reply:
+            page.click("#toggle-pane")
+            expect(page.locator(".strip-name")).to_contain_text(f"· {total:,}")
+            page.click("[data-open-pane]")
+    address = chat.url
+    page.goto(f"{address}costs/")
+    row = page.locator("table.costs tr", has=page.get_by_role("link", name=f"#{seq}"))
+    cells = row.locator("td").all_inner_texts()
+    assert cells[0] == f"{total:,}"
+    assert read_numbers(cells[2:-1]) == sizes
+    page.goto(f"{address}compare/?reply={seq}&with={seq - 2}")
+    cells = page.locator(COUNTED).all_inner_texts()
+    assert cells[-1] == f"{total:,}"
+    assert read_numbers(cells[:-1]) == sizes

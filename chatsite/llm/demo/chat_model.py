@@ -20,11 +20,11 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from memory.engine.compose import dump_body, to_wire
+from memory.engine.compose import dump_body, dump_wire, to_wire
 from memory.engine.summaries.material import read_request
 from memory.engine.summaries.prompts import MARKER as SUMMARY_MARK
 from memory.engine.summaries.schemas import is_chinese, render_summary
-from memory.engine.tokens import MESSAGE_OVERHEAD
+from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
 from memory.engine.tools.shorten import map_strings
 
 from ..naming import TITLE_MARK
@@ -64,10 +64,10 @@ class DemoChatModel(BaseChatModel):
     def _generate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
-        calls, text = _compose_reply(messages, kwargs.get("tools") or ())
-        message = AIMessage(
-            text, tool_calls=calls, **_make_metadata(messages, text, calls)
-        )
+        tools = kwargs.get("tools") or ()
+        calls, text = _compose_reply(messages, tools)
+        metadata = _make_metadata(messages, tools, text, calls)
+        message = AIMessage(text, tool_calls=calls, **metadata)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _astream(
@@ -89,7 +89,7 @@ class DemoChatModel(BaseChatModel):
             yield ChatGenerationChunk(
                 message=AIMessageChunk("", tool_call_chunks=[piece])
             )
-        last = AIMessageChunk("", **_make_metadata(messages, text, calls))
+        last = AIMessageChunk("", **_make_metadata(messages, tools, text, calls))
         yield ChatGenerationChunk(message=last)
 
 
@@ -150,7 +150,7 @@ def _answer_summary_request(prompt: str, data: dict[str, Any]) -> str:
             )
             if is_chinese(text):
                 filled = map_strings(filled, name_in_chinese)
-            if _count_tokens(render_summary(filled)) + MESSAGE_OVERHEAD <= room:
+            if count_text(render_summary(filled)) + MESSAGE_OVERHEAD <= room:
                 return json.dumps(filled, ensure_ascii=False)
     text = summarize_extractively(texts, previous=previous, max_tokens=room)
     return name_in_chinese(text) if is_chinese(text) else text
@@ -168,18 +168,18 @@ def _quote_messages(messages: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _make_metadata(
-    messages: Sequence[BaseMessage], text: str, calls: Sequence[dict[str, Any]] = ()
+    messages: Sequence[BaseMessage],
+    tools: Sequence[dict[str, Any]],
+    text: str,
+    calls: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
-    read = sum(_count_tokens(message.text) + MESSAGE_OVERHEAD for message in messages)
+    read = sum(count_text(message.text) + MESSAGE_OVERHEAD for message in messages)
     read += IMAGE_TOKENS * sum(len(list_image_urls(message)) for message in messages)
-    written = _count_tokens(text) + sum(_count_tokens(str(each)) for each in calls)
+    read += count_text(dump_wire(tools)) if tools else 0
+    written = count_text(text) + sum(count_text(str(each)) for each in calls)
     usage = UsageMetadata(
         input_tokens=read, output_tokens=written, total_tokens=read + written
     )
     reason = "tool_calls" if calls else "stop"
     end = {"finish_reason": reason, "model_name": "demo"}
     return {"usage_metadata": usage, "response_metadata": end}
-
-
-def _count_tokens(text: str) -> int:
-    return -(-len(text.encode("utf-8", "replace")) // 4)

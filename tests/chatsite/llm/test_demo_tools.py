@@ -9,8 +9,9 @@ from langchain_core.tools import tool
 from chatsite.features.tools import registry
 from chatsite.llm.demo.chat_model import DemoChatModel
 from chatsite.llm.streaming import ReplyStream
-from memory.engine.compose import make_fence, quote_message
+from memory.engine.compose import dump_wire, make_fence, quote_message
 from memory.engine.cut_points import LATE
+from memory.engine.tokens import count_message, count_text
 from memory.engine.tools.rounds import quote_result
 
 SYSTEM = SystemMessage("You are a helpful assistant.")
@@ -234,6 +235,8 @@ async def test_calls_are_streamed_as_providers_do():
     assert call["name"] == "calculate"
     assert json.loads(call["args"]) == {"expression": "12*(3+4)"}
     assert stream.finish_reason == "tool_calls"
+    read = [count_text(dump_wire(tools)), *map(count_message, messages)]
+    assert stream.usage.input == sum(read)
     assert stream.usage.output > 0
 
 
