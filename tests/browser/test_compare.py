@@ -69,7 +69,7 @@ def read_numbers(texts):
     return sorted(int(digits) for digits in found if digits.strip("0"))
 
 
-def test_one_request_has_the_same_figures_on_every_page(open_page, site, write_in):
+def test_request_has_the_same_figures_on_every_page(open_page, site, write_in):
     chat = open_page(site, is_home=False)
     chat.open(site.url + write_in(site, write_long_talk))
     page, meter = chat.page, chat.right.locator(".reading > .meter")

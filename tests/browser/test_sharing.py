@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from .conftest import open_tab
 from .test_access import WIDE, findings, is_clean
+from .test_memory import notice, open_menu
 
 pytestmark = pytest.mark.browser
 
@@ -84,6 +85,21 @@ def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
     right.locator(".about > summary").click()
     right.get_by_text("Raw JSON, as sent").click()
     expect(right.locator(".raw.whole pre")).to_contain_text('"role": "system"')
+
+
+def test_shared_page_opens_at_the_last_reply_that_can_be_shown(owner, stranger):
+    open_menu(owner, 5, "Hide from the model")
+    expect(notice(owner)).to_contain_text("no longer sees message #5")
+    stranger.goto(share(owner, with_view=True))
+    replayed = stranger.locator("#replayed .message")
+    expect(replayed).to_have_count(4)
+    # The rail has the place of each message from the start.
+    places = replayed.evaluate_all("all => all.map((each) => each.dataset.place)")
+    assert places == ["window", "window", "sending", "reply"]
+    expect(stranger.locator("#context")).to_contain_text("As sent for reply #4")
+    expect(stranger.locator("#context")).to_contain_text("Exactly what was sent")
+    # So has one sentence that says what both sides are.
+    expect(stranger.locator(".what-is-this")).to_be_in_viewport()
 
 
 def test_a_long_text_is_folded_there_too(owner, stranger):

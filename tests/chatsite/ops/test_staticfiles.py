@@ -171,7 +171,7 @@ class TestStyles:
         assert styles_of(page, "print") == {"css/print"}
         assert bytes_served(collected, later | {"css/print"}) <= 27_500
 
-    def test_no_rule_looks_back_from_a_sibling(self, collected):
+    def test_stylesheets_do_not_look_back_from_a_sibling(self, collected):
         # One made each change of a transcript of 100 messages take 9 ms longer.
         for path in collected.rglob("*.css"):
             assert not re.search(r":has\(\s*[+~]", path.read_text()), path.name
