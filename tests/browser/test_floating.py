@@ -316,6 +316,8 @@ def test_notice_stays_beside_the_foot_bar_of_a_phone(open_written):
     open_menu(chat, 1, "Pin")
     expect(page.locator("#notice p")).to_be_visible()
     tabs.last.click()
+    # Drawn again with it, and no longer replaced.
+    expect(chat.right.locator(".part-pinned")).to_be_visible()
     page.locator("#desk").scroll_into_view_if_needed()
     covers_nothing(page)
     nothing_floats_over_text(page)
