@@ -8,6 +8,7 @@ const slider = document.getElementById("moment");
 const play = document.getElementById("replay-play");
 const fast = document.getElementById("replay-fast");
 const MOMENT_MS = 120;
+const FRAME_MS = 17;
 // Of the film: how long each moment stands.
 const STEP_MS = 1600;
 const FAST = 4;
@@ -134,8 +135,8 @@ fast.addEventListener("click", () => {
 document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
   if (detail.target !== replayed) return;
   detail.shouldSwap = false;
-  // Both panes take longer than one frame.
-  requestAnimationFrame(() => replay.hidden || drawMessages(detail.fragment.children));
+  // Not in the frame of the other pane.
+  setTimeout(() => replay.hidden || drawMessages(detail.fragment.children), FRAME_MS);
 });
 document.addEventListener("htmx:afterSettle", ({ target }) => target.id === "context" && playOn());
 replay.addEventListener("htmx:afterRequest", ({ detail }) => detail.successful || setPlaying(false));

@@ -350,6 +350,8 @@ def test_right_pane_of_a_replay_keeps_its_nodes_and_equals_what_the_server_sends
         with page.expect_response(lambda answer: "reply=" in answer.url) as answered:
             slider.press(key)
         expect(right).to_contain_text(f"As sent for reply #{seq}")
+        # A class of htmx marks what was just drawn.
+        expect(right.locator(".htmx-settling")).to_have_count(0)
         shown, sent = page.evaluate(read, answered.value.text())
         assert shown == sent
     assert right.locator(".part-system").evaluate("node => node.isKept")
