@@ -131,9 +131,10 @@ def read_figures(count: int) -> SiteFigures:
 
 
 def read_days(first: date, count: int) -> Days:
-    dates = [first + timedelta(days=n) for n in range(count)]
-    starts = [_begin_day(first + timedelta(days=n)) for n in range(count + 1)]
-    days = [Day() for _date in dates]
+    # The last one is the day after, which ends the last day.
+    dates = [first + timedelta(days=n) for n in range(count + 1)]
+    starts = [timezone.make_aware(datetime.combine(each, time())) for each in dates]
+    days = [Day() for _ in range(count)]
     _count_summaries(days, starts)
     _count_requests(days, starts)
     failing = Turn.objects.filter(state__in=Turn.FAILING)
@@ -144,11 +145,7 @@ def read_days(first: date, count: int) -> Days:
         spent = _by_day(model._default_manager, starts, "model")
         for n, *found in spent.annotate(*sums):
             days[n].add_requests(*found)
-    return dict(zip(dates, days, strict=True))
-
-
-def _begin_day(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time()))
+    return dict(zip(dates[:-1], days, strict=True))
 
 
 def _by_day(rows: Any, starts: list[datetime], *values: str | Combinable) -> QuerySet:
