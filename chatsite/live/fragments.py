@@ -101,12 +101,14 @@ class LivePage:
         else:
             self.live[view.id] = LiveReply.from_view(view)
         # A turn that the page has is swapped by the id of its section.
+        newest = ""
         if view.id not in self.shown:
             self.shown.add(view.id)
             html = format_html('<div hx-swap-oob="beforeend:#turns">{}</div>', html)
-        is_next = view.partial is not None and not view.position
-        sent = [(row.seq, row.text, row.attachments) for row in view.messages]
-        newest = context_pane.hash_newest(conversation, sent) if is_next else ""
+            # Drawn again, its request may be another one, such as without its tools.
+            if view.partial is not None and not view.position:
+                sent = [(row.seq, row.text, row.attachments) for row in view.messages]
+                newest = context_pane.hash_newest(conversation, sent)
         refresh = _render_refresh(conversation, newest)
         return html + refresh + parts.render_status(status)
 

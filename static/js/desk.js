@@ -184,5 +184,7 @@ document.addEventListener("htmx:load", ({ target }) => {
   if (!beside.querySelector("[aria-busy]")) markDifferences(beside);
 });
 document.addEventListener("click", ({ target }) => {
-  if (target.closest("[data-close-beside]")) target.closest(".beside").remove();
+  if (!target.closest("[data-close-beside]")) return;
+  target.closest(".beside").remove();
+  hiding.replaceSync("");
 });

@@ -315,7 +315,10 @@ def model_view(
     else:
         built, model = next_turn(conversation, draft, files), model_of(conversation)
         own = _describe_next(conversation, built)
-    drafted = [(built.refs["newest"], draft, ())] if draft and not files else []
+    # Facts change on other pages, too, which this one is not notified of.
+    has_facts = any(each.kind == "facts" for each in built.context.sections)
+    is_known = draft and not files and not has_facts
+    drafted = [(built.refs["newest"], draft, ())] if is_known else []
     # Files alone are a draft as well.
     draft = draft or " " * bool(files)
     sections = tuple(_make_sections(conversation, built, draft, is_past=bool(call)))

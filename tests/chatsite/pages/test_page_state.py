@@ -99,6 +99,14 @@ class TestDraft:
         assert 'id="refresh"' in drawn
         assert not NEWEST.search(drawn)
 
+    def test_turn_that_is_drawn_again_is_loaded(self, conversation):
+        turn, live = submit(conversation).turn, fragments.LivePage()
+        first, again = (live.draw_turn(conversation.pk, turn.pk, "") for _ in range(2))
+        assert NEWEST.search(first)
+        # Its second request may be another one, such as without its tools.
+        assert 'id="refresh"' in again
+        assert not NEWEST.search(again)
+
     @pytest.mark.parametrize("text", ["Always answer in French.", "Hello"])
     def test_message_that_changes_more_is_loaded(self, client, conversation, text):
         if text == "Hello":

@@ -189,6 +189,11 @@ class TestUse:
 
 
 class TestRequests:
+    def test_draft_beside_facts_is_loaded_when_it_is_sent(self, chat, other):
+        assert context_pane.model_view(other, draft="Where?").newest
+        keep_fact(chat, f"{WORDS}.")
+        assert not context_pane.model_view(other, draft="Where?").newest
+
     def test_request_is_rebuilt_after_its_facts_have_changed(self, chat, other, alice):
         fact = keep_fact(chat, f"{WORDS}.")
         call = send(other)
