@@ -24,6 +24,10 @@ from .terms import CHINESE, STOP_WORDS, WORD, fold_forms, stem_word
 MARK = "…"
 # The ends of an excerpt move by at most so many characters to the end of a word.
 WORD_CHARS = 20
+# A word of three letters, or a number; others are seldom what a passage says.
+FULL_WORD = re.compile(r"[^\W\d_]{3}|^[\d#]+$")
+# The start and end of a term, and the term.
+Place = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,7 @@ def choose_excerpts(
     quotes: dict[int, str] = {}
     size = 0
     for seq in _newest_first(found, newest):
-        replaced_by = newest.get(seq)
-        is_alone = replaced_by in found and replaced_by not in notes
-        if seq not in found or is_alone:
+        if seq not in found or newest.get(seq) in found.keys() - notes.keys():
             continue
         marked = _mark_note(found[seq], newest, until, newest.values())
         larger = size + measure(marked.message)
@@ -153,15 +155,13 @@ def _mark_note(
     A newer value is elsewhere, or the note has one of the newest `known`. A value
     between an older and a newer one has been replaced.
     """
-    replaced_by, day = newest.get(note.seq), until.get(note.seq, "")
-    if not replaced_by and note.seq not in known:
+    newer, day = newest.get(note.seq), until.get(note.seq, "")
+    if not newer and note.seq not in known:
         return note
-    marks = {"replaced_by": replaced_by, "until": day}
-    kwargs = note.message.additional_kwargs | (
-        marks if replaced_by else {"newest": True}
-    )
+    marks = {"replaced_by": newer, "until": day} if newer else {"newest": True}
+    kwargs = note.message.additional_kwargs | marks
     message = note.message.model_copy(update={"additional_kwargs": kwargs})
-    return replace(note, message=message, replaced_by=replaced_by, until=day)
+    return replace(note, message=message, replaced_by=newer, until=day)
 
 
 def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:
@@ -181,9 +181,8 @@ def _make_line(message: BaseMessage, *, with_day: bool = False) -> BaseMessage:
 def _read_statements(
     messages: Iterable[BaseMessage],
 ) -> Iterator[values.ValueStatement]:
-    for message in messages:
-        seq = int(message.id or 0)
-        yield from values.read_statements(seq, role_of(message), message.text)
+    for each in messages:
+        yield from values.read_statements(int(each.id or 0), role_of(each), each.text)
 
 
 def _newest_first(found: Iterable[int], newest: Mapping[int, int]) -> list[int]:
@@ -227,12 +226,10 @@ def _make_note(
     Whole, or its best passage, or the best part of that. It is larger where `most` is
     too little for any excerpt.
     """
-    whole = measure(message)
-    if whole <= most:
+    if (whole := measure(message)) <= most:
         return RecallNote(hit.seq, message)
     start, end = _find_passage(hit, message)
-    passage = cut_excerpt(message, (start, end))
-    if measure(passage) <= most:
+    if measure(passage := cut_excerpt(message, (start, end))) <= most:
         return RecallNote(hit.seq, passage, (start, end))
     around = measure(cut_excerpt(message, (0, 0)))
     size = len(message.text) * (most - around) // max(whole - around, 1)
@@ -255,9 +252,10 @@ def _find_passage(hit: Hit, message: BaseMessage) -> Span:
 def find_span(text: str, wanted: frozenset[str], size: int) -> Span:
     """Return the part of up to `size` characters that says most.
 
-    That is the first with most different terms, where a wanted one counts twice.
+    That is the first with most different terms, where a wanted one counts twice, of
+    those with a wanted one if there are any.
     """
-    first, last = _find_densest(_find_places(text), wanted, size)
+    first, last = _find_densest(_find_places(text, wanted), wanted, size)
     spare = max(0, size - (last - first))
     start = max(0, min(first - spare // 2, len(text) - size))
     end = min(len(text), start + size)
@@ -266,39 +264,49 @@ def find_span(text: str, wanted: frozenset[str], size: int) -> Span:
         gap = re.search(r"\s", text[start : min(start + WORD_CHARS, first)])
         start += gap.end() if gap else 0
     if end < len(text) and not text[end].isspace():
-        after = max(end - WORD_CHARS, last)
-        gap = re.search(r"\s\S*$", text[after:end])
-        end = after + gap.start() if gap else end
+        gap = re.search(r"\s\S*$", text[max(end - WORD_CHARS, last) : end])
+        end -= len(gap[0]) if gap else 0
     return start, end
 
 
-def _find_places(text: str) -> list[tuple[int, int, str]]:
-    """Return the places of all terms: start, end, term."""
+def _find_places(text: str, wanted: frozenset[str]) -> list[Place]:
+    """Return the places of all terms.
+
+    Numbers that are not wanted differ by length only: a table of them says little.
+    """
     words = CHINESE.sub(lambda run: " " * len(run[0]), text)
     places = [(*w.span(), stem_word(fold_forms(w[0]))) for w in WORD.finditer(words)]
     for run in CHINESE.finditer(text):
         starts = range(run.start(), max(run.end() - 1, run.start() + 1))
         places += [(n, min(n + 2, run.end()), text[n : n + 2]) for n in starts]
-    return sorted(place for place in places if place[2] not in STOP_WORDS)
+    return sorted(
+        (start, end, term if term in wanted else re.sub(r"\d", "#", term))
+        for start, end, term in places
+        if term not in STOP_WORDS
+    )
 
 
-def _find_densest(
-    places: Sequence[tuple[int, int, str]], wanted: Collection[str], size: int
-) -> Span:
-    """Return the span within `size` that has the most different terms, by weight."""
+def _find_densest(places: list[Place], wanted: Collection[str], size: int) -> Span:
+    """Return the span within `size` that has the most different terms, by weight.
+
+    A Chinese word is about three pairs of characters.
+    """
+    weights = {
+        each: 3 * (each in wanted) + (3 if FULL_WORD.search(each) else each > "\u3000")
+        for *_, each in places
+    }
     held: Counter[str] = Counter()
-    left, weight, best, span = 0, 0, 0, (0, 0)
-
-    def weigh(term: str) -> int:
-        return 0 if held[term] else 1 + (term in wanted)
-
+    left, weight, asked, best, span = 0, 0, -1, (False, 0), (0, 0)
     for start, end, term in places:
-        weight += weigh(term)
+        weight += 0 if held[term] else weights[term]
+        asked = start if term in wanted else asked
         held[term] += 1
         while end - places[left][0] > size and places[left][0] < start:
-            held[places[left][2]] -= 1
-            weight -= weigh(places[left][2])
+            gone = places[left][2]
+            held[gone] -= 1
+            weight -= 0 if held[gone] else weights[gone]
             left += 1
-        if weight > best:
-            best, span = weight, (places[left][0], end)
+        first = places[left][0]
+        if (found := (asked >= first, weight)) > best:
+            best, span = found, (first, end)
     return span

@@ -91,8 +91,7 @@ def spell(words: str) -> re.Pattern[str]:
 def _spell_letter(letter: str) -> str:
     others = _list_variants().get(letter, "")
     part = f"[{re.escape(letter + others)}]" if others else re.escape(letter)
-    has_accents = letter.isalpha() and letter < "\u2000"
-    return part + "[\u0300-\u036f]*" * has_accents
+    return part + "[\u0300-\u036f]*" * (letter.isalpha() and letter < "\u2000")
 
 
 def list_forms(words: str) -> set[str]:

@@ -327,6 +327,67 @@ def test_span_has_what_is_said_of_the_wanted_words():
     assert "oven: 40 minutes at 220 degrees" in text[start:end]
 
 
+NUMBERS = " ".join(map(str, range(1, 200)))
+CODE = "\n".join(f"if a{n} > b{n}: x = y + {n}" for n in range(60))
+LOG = "log has a list: ab cd ef gh ij kl mn op qr st uv wx yz ba dc fe hg ji lk nm po"
+TRIP = "昨天我去了上海的博物馆，看到很多古代的瓷器和书法作品，还拍了照片。" * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "size", "expected"),
+    [
+        (
+            f"{NUMBERS} Anna said the deposit for the flat in Bern is due. {NUMBERS}",
+            ("deposit",),
+            70,
+            "Anna said the deposit for the flat in Bern is due",
+        ),
+        (
+            f"{CODE}\nThe cache keeps every answer for an hour.\n{CODE}",
+            ("cache",),
+            60,
+            "The cache keeps every answer",
+        ),
+        (
+            f"{LOG}\nMy servers are called atlas and borealis.\n{LOG}",
+            ("list", "server"),
+            70,
+            "servers are called atlas and borealis",
+        ),
+        (
+            f"{TRIP}I used the React hook useReducer for the cart state.{TRIP}",
+            ("react", "hook", "use"),
+            60,
+            "React hook",
+        ),
+        (
+            f"{'Nobly written words say much, as rivers say of seas. ' * 9}{TRIP}",
+            ("瓷器", "书法"),
+            40,
+            "古代的瓷器和书法作品",
+        ),
+    ],
+    ids=["numbers", "code", "log", "english_in_chinese", "chinese_in_english"],
+)
+def test_span_says_what_was_asked_for(text, words, size, expected):
+    start, end = excerpts.find_span(text, wanted(*words), size)
+    assert expected in text[start:end]
+
+
+def test_span_has_the_number_that_was_asked_for():
+    text = f"{NUMBERS} The years 1998 and 0 are in one table. {NUMBERS}"
+    for year in ("1998", "0"):
+        start, end = excerpts.find_span(text, wanted(year), 50)
+        assert f" {year} " in text[start:end]
+
+
+@pytest.mark.parametrize("around", [NUMBERS, CODE, LOG, TRIP, LONG])
+def test_span_has_a_wanted_word_if_there_is_one(around):
+    text = f"{around} zeppelin {around}"
+    start, end = excerpts.find_span(text, wanted("zeppelin"), 60)
+    assert "zeppelin" in text[start:end]
+
+
 def test_span_covers_chinese_words():
     text = "今天天气很好。" * 60 + "我在上海的一家医院工作。" + "今天天气很好。" * 60
     start, end = excerpts.find_span(text, wanted("上海", "医院"), 40)
