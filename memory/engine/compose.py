@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from html import unescape
 from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
@@ -241,6 +242,42 @@ def quote_message(message: BaseMessage) -> str:
     if LINE in known:
         return f"<{role} n={number}{date}{part}/>{escape(text)}"
     return f'<message n={number} role="{role}"{date}{part}>{escape(text)}</message>'
+
+
+# Of a quotation: attributes and texts are escaped, and lines have no end mark.
+QUOTED = re.compile(
+    r"<(summary|message|file|rule|fact|user|assistant|tool) ([^<>]*)>([^<]*)"
+)
+ATTRIBUTE = re.compile(r"""\b(\w{1,20})=(?:"([^"]*)"|'([^']*)')""")
+SPAN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+
+
+class Quotation(NamedTuple):
+    """A summary, message, file, rule or fact that a text quotes."""
+
+    tag: str
+    attributes: dict[str, str]
+    text: str
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The numbers of its first and last message; 0: not known."""
+        numbers = self.attributes.get("messages") or self.attributes.get("n", "")
+        found = SPAN.fullmatch(numbers)
+        return (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+
+    @property
+    def role(self) -> str:
+        """The role of the message; of others it is the tag."""
+        return self.attributes.get("role", self.tag)
+
+
+def read_quotations(text: str) -> Iterator[Quotation]:
+    """Yield what the functions above have quoted in a text."""
+    for tag, written, quoted in QUOTED.findall(text):
+        pairs = ATTRIBUTE.findall(written)
+        known = {name: unescape(one or other) for name, one, other in pairs}
+        yield Quotation(tag, known, unescape(quoted))
 
 
 def day_of(message: BaseMessage) -> str:

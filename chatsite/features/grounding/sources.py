@@ -1,6 +1,5 @@
 """The texts of a request, with the names of their places in the right pane."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
@@ -11,14 +10,8 @@ from chatsite.features.tools.registry import label_of
 from chatsite.pages.presenters.context_pane import TITLES, dump_arguments
 from memory.context import RequestContext
 from memory.engine.attachments import MARKED
-from memory.engine.compose import Section
+from memory.engine.compose import Section, read_quotations
 
-# As compose.py quotes them: attributes and texts are escaped. Lines have no end mark.
-QUOTED = re.compile(
-    r"<(summary|message|file|rule|fact|user|assistant|tool) ([^<>]*)>([^<]*)"
-)
-ATTRIBUTE = re.compile(r"""\b(\w{1,20})=(?:"([^"]*)"|'([^']*)')""")
-NUMBER = re.compile(r"\d{1,9}")
 # Of several places, the first of these is named first; the model's own replies last.
 ORDER = (
     *("steps", "newest", "recalled", "pinned", "facts", "rules", "window"),
@@ -68,23 +61,18 @@ def list_sources(built: RequestContext) -> Iterator[SentText]:
 
 def _list_quotations(section: Section) -> Iterator[SentText]:
     kind = section.kind
-    texts = "\n".join(m.text for m in section.messages)
-    for tag, written, quoted in QUOTED.findall(texts):
-        pairs = ATTRIBUTE.findall(written)
-        known = {name: unescape(one or other) for name, one, other in pairs}
-        said = known.get("messages") or known.get("n") or "0"
-        numbers = [int(each) for each in NUMBER.findall(said)] or [0]
-        first, last = numbers[0], numbers[-1]
-        place = "–".join(f"#{each}" for each in numbers if each)
-        key = f"part-{kind}" if tag in ("rule", "fact") else f"seen-{first}"
-        if tag == "summary":
+    for quoted in read_quotations("\n".join(m.text for m in section.messages)):
+        known, (first, last) = quoted.attributes, quoted.span
+        place = f"#{first}" if first else ""
+        key = f"part-{kind}" if quoted.tag in ("rule", "fact") else f"seen-{first}"
+        if quoted.tag == "summary":
             version = known.get("version", "")
-            key, place = f"edit-{version}", f"v{version} ({place})"
-        elif tag == "file":
+            key, place = f"edit-{version}", f"v{version} (#{first}–#{last})"
+        elif quoted.tag == "file":
             start = known.get("characters", "").partition("-")[0]
             key, place = f"passage-{first}-{start}", f"{place} {known.get('name', '')}"
-        is_own = "assistant" in (tag, known.get("role"))
-        yield SentText(unescape(quoted), kind, key, place, first, last, is_own)
+        is_own = quoted.role == "assistant"
+        yield SentText(quoted.text, kind, key, place, first, last, is_own)
 
 
 def _list_messages(section: Section) -> Iterator[SentText]:

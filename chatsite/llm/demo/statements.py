@@ -13,27 +13,12 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
 
-from memory.engine.search import file_passages
+from memory.engine.compose import read_quotations
 from memory.engine.search.terms import extract_terms
 
 from .extractive import SPEAKER, is_question, read_lines, split_sentences
 
 FENCES = ("history", "pinned", "facts", "rules", "recalled")
-# A quotation ends where the next one begins, so that no text is read twice.
-SUMMARY = re.compile(
-    r'<summary messages="(\d{1,9})-(\d{1,9})" version="(\d{1,9})"[^<>]*+>'
-    r"((?:[^<]++|<(?!/?summary\b))*+)</summary>"
-)
-QUOTED = re.compile(
-    r'<message n="(\d{0,9})" role="(\w+)"[^<>]*+>'
-    r"((?:[^<]++|<(?!/?message\b))*+)</message>"
-)
-# One of many lines (memory/engine/compose.py).
-LINE = re.compile(r'<(user|assistant) n="(\d{0,9})"[^<>/]*+/>([^<]*+)')
-RULE = re.compile(
-    r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">((?:[^<]++|<(?!/?rule\b))*+)</rule>'
-)
-FACT = re.compile(r'<fact date="[\d-]{10}">((?:[^<]++|<(?!/?fact\b))*+)</fact>')
 # Files that are attached to a message (memory/engine/attachments.py).
 FILE = re.compile(
     r"<attachment-(\w{8,64}) n=\"\d{1,9}\" name=(\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')"
@@ -133,27 +118,21 @@ def find_fenced(message: BaseMessage) -> tuple[str, str] | None:
 
 def read_fenced(text: str) -> Iterator[DemoStatement]:
     """Yield the statements of the summaries and messages that a text quotes."""
-    for first, last, version, body in SUMMARY.findall(text):
-        place = SourcePosition(int(first), int(last), int(version))
-        for line in read_lines(html.unescape(body)):
+    for quoted in read_quotations(text):
+        first, last = quoted.span
+        if quoted.tag != "summary":
+            is_user = quoted.role not in ("assistant", "tool")
+            file = quoted.attributes.get("name", "")
+            place = SourcePosition(first)
+            yield from _split_statements(quoted.text, is_user, place, file)
+            continue
+        version = quoted.attributes.get("version", "")[:9]
+        place = SourcePosition(first, last, int(version) if version.isdecimal() else 0)
+        for line in read_lines(quoted.text):
             match = SPEAKER.match(line)
             speaker = match.group() if match else ""
             is_user = not speaker or speaker.startswith("User")
             yield from _split_statements(line[len(speaker) :], is_user, place)
-    messages = LINE.sub(r'<message n="\2" role="\1">\3</message>', text)
-    for number, role, body in QUOTED.findall(messages):
-        yield from _split_statements(
-            html.unescape(body), role == "user", SourcePosition(int(number or 0))
-        )
-    for passage in file_passages.read_quoted(text):
-        for each in split_sentences(passage.text):
-            yield DemoStatement(each, True, SourcePosition(passage.seq), passage.name)
-    for number, body in RULE.findall(text):
-        yield from _split_statements(
-            html.unescape(body), True, SourcePosition(int(number or 0))
-        )
-    for body in FACT.findall(text):
-        yield from _split_statements(html.unescape(body), True, SourcePosition(0))
 
 
 def split_files(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -178,9 +157,9 @@ def read_message(message: BaseMessage) -> Iterator[DemoStatement]:
 
 
 def _split_statements(
-    text: str, is_user: bool, place: SourcePosition
+    text: str, is_user: bool, place: SourcePosition, file: str = ""
 ) -> Iterator[DemoStatement]:
-    return (DemoStatement(each, is_user, place) for each in split_sentences(text))
+    return (DemoStatement(each, is_user, place, file) for each in split_sentences(text))
 
 
 def find_similar(
