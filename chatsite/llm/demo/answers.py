@@ -6,8 +6,10 @@ noted. Same messages, same answer.
 
 import json
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -17,7 +19,6 @@ from memory.engine.summaries.schemas import is_chinese
 from memory.engine.tokens import count_text, count_tokens
 
 from .extractive import is_question, split_sentences
-from .phrases import CHINESE, ENGLISH
 from .statements import (
     DemoContext,
     DemoStatement,
@@ -30,6 +31,8 @@ from .statements import (
     split_files,
 )
 
+# The sentences in English and Chinese.
+PHRASES = tomllib.loads(Path(__file__).with_name("phrases.toml").read_text("utf-8"))
 MAX_QUOTE = 300
 MAX_LINE = 80
 
@@ -94,9 +97,8 @@ class Question:
     def describe_place(self, place: SourcePosition) -> str:
         if place.version:
             return self.format_phrase("summary", first=place.first, last=place.last)
-        return self.format_phrase(
-            "message" if place.first else "earlier", n=place.first
-        )
+        phrase = "message" if place.first else "earlier"
+        return self.format_phrase(phrase, n=place.first)
 
     def quote_statement(self, statement: DemoStatement) -> str:
         phrase = "said" if statement.is_user else "answered"
@@ -114,9 +116,8 @@ class Question:
             self.format_phrase("version", first=p.first, last=p.last, version=p.version)
             for p in self.sent.summaries
         ]
-        messages = self.format_phrase(
-            "one_message" if count == 1 else "messages", n=count
-        )
+        phrase = "one_message" if count == 1 else "messages"
+        messages = self.format_phrase(phrase, n=count)
         return self.format_phrase("and").join([*parts, messages])
 
 
@@ -167,9 +168,8 @@ def find_answer(
     parts = AND_QUESTION.split(whole.text) if is_short else [whole.text]
     said = [look_up_fact(replace(whole, text=part)) for part in parts]
     found = whole.phrases["space"].join(filter(None, dict.fromkeys(said)))
-    return found or whole.format_phrase("unknown", sent=whole.describe_sent()), bool(
-        found
-    )
+    unknown = whole.format_phrase("unknown", sent=whole.describe_sent())
+    return found or unknown, bool(found)
 
 
 def describe_sheets(
@@ -206,15 +206,14 @@ def answer_files(asked: Question, files: Sequence[tuple[str, str]]) -> str:
         asked.format_phrase("file", name=name, tokens=count_text(text))
         for name, text in files
     ]
-    parts = [
-        asked.format_phrase("read", files=asked.format_phrase("comma").join(named))
-    ]
+    names = asked.phrases["comma"].join(named)
+    parts = [asked.format_phrase("read", files=names)]
     # Of a long file, the passages that were found came before the message.
     found = [each for each in asked.sent.statements if each.file]
     said = [*found, *asked.stated]
     hits = find_similar(said, asked.text) if is_question(asked.text) else []
     lines = (line for _, text in files for line in split_sentences(text))
-    quoted = hits[0][1].text if hits else next(lines, "")
+    quoted = hits[0].text if hits else next(lines, "")
     if quoted:
         phrase = "file_says" if hits else "begins"
         parts.append(asked.format_phrase(phrase, text=clip_quote(quoted)))
@@ -225,8 +224,14 @@ def read_asked(chat: Sequence[BaseMessage]) -> Question:
     """Return the newest of these messages, with the contents of the others."""
     text = chat[-1].text.strip() if chat else ""
     stated = [s for s in read_message(chat[-1]) if not s.is_question] if chat else []
-    phrases = CHINESE if is_chinese(split_files(text)[0]) else ENGLISH
+    phrases = find_phrases(split_files(text)[0])
     return Question(text, stated, read_sent(chat[:-1]), phrases)
+
+
+def find_phrases(text: str) -> dict[str, str]:
+    """Return the sentences in the language of a text, by name."""
+    language = "zh" if is_chinese(text) else "en"
+    return {name: known[language] for name, known in PHRASES.items()}
 
 
 def clip_quote(text: str) -> str:
@@ -242,13 +247,10 @@ def look_up_fact(asked: Question) -> str:
     question = questions[-1] if questions else asked.text
     if NAME_QUESTION.search(question):
         name, place = asked.find_name()
-        return (
-            asked.format_phrase("name", name=name, where=asked.describe_place(place))
-            if name
-            else ""
-        )
+        where = asked.describe_place(place)
+        return asked.format_phrase("name", name=name, where=where) if name else ""
     hits = find_similar(asked.sent.statements, question)
-    return asked.quote_statement(hits[0][1]) if hits else ""
+    return asked.quote_statement(hits[0]) if hits else ""
 
 
 def echo_message(asked: Question) -> str:

@@ -10,6 +10,7 @@ import re
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -97,7 +98,12 @@ def _compose_reply(
     messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], str]:
     """Return the calls of tools that the reply consists of, or its text."""
-    calls = _find_calls(messages, tools)
+    calls = []
+    if tools and not messages[0].text.startswith((SUMMARY_MARK, TITLE_MARK)):
+        calls = [
+            {"name": name, "args": arguments, "id": f"call_{uuid.uuid4().hex}"}
+            for name, arguments in find_calls(messages, tools)
+        ]
     return calls, "" if calls else reply_to(messages, tools)
 
 
@@ -107,24 +113,11 @@ def reply_to(
     """Return the summary or title that the system message wants, else an answer."""
     if messages and (document := read_request(messages)) is not None:
         is_in_place = messages[-1].text.startswith(SUMMARY_MARK)
-        return _answer_summary_request(
-            messages[-1 if is_in_place else 0].text, document
-        )
+        prompt = messages[-1 if is_in_place else 0].text
+        return _answer_summary_request(prompt, document)
     if messages and messages[0].text.startswith(TITLE_MARK):
         return make_title(str(json.loads(messages[-1].text)["messages"][0]["text"]))
     return answer_from_results(messages) or answer_messages(messages, tools)
-
-
-def _find_calls(
-    messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the calls of tools that the reply consists of; none where it is a text."""
-    if not tools or messages[0].text.startswith((SUMMARY_MARK, TITLE_MARK)):
-        return []
-    return [
-        {"name": name, "args": arguments, "id": f"call_{uuid.uuid4().hex}"}
-        for name, arguments in find_calls(messages, tools)
-    ]
 
 
 def split_tokens(text: str) -> list[str]:
@@ -139,20 +132,18 @@ def _answer_summary_request(prompt: str, data: dict[str, Any]) -> str:
     texts = list(_quote_messages(data.get("messages", [])))
     room = int(data.get("max_tokens") or DEFAULT_SUMMARY_TOKENS)
     shape = find_shape(prompt)
+    summarize = partial(summarize_extractively, texts, previous=previous)
     # Headings and topics need room as well.
     for share in FORM_SHARES if shape else ():
-        text = summarize_extractively(
-            texts, previous=previous, max_tokens=int(room * share)
-        )
+        text = summarize(max_tokens=int(room * share))
+        lines = text.encode("utf-8", "replace").decode().splitlines()
         with suppress(LookupError):
-            filled = fill_shape(
-                shape, text.encode("utf-8", "replace").decode().splitlines()
-            )
+            filled = fill_shape(shape, lines)
             if is_chinese(text):
                 filled = map_strings(filled, name_in_chinese)
             if count_text(render_summary(filled)) + MESSAGE_OVERHEAD <= room:
                 return json.dumps(filled, ensure_ascii=False)
-    text = summarize_extractively(texts, previous=previous, max_tokens=room)
+    text = summarize(max_tokens=room)
     return name_in_chinese(text) if is_chinese(text) else text
 
 

@@ -6,6 +6,7 @@ line of a summary does so again: no text can put words into another mouth.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain, zip_longest
 
 from memory.engine.blank import drop_fences
 
@@ -187,13 +188,10 @@ def _rank_sentence(
 
 
 def _from_both_ends(lines: list[str]) -> Iterator[str]:
-    """Yield the oldest, newest, second oldest, second newest, ..."""
-    left, right = 0, len(lines) - 1
-    while left <= right:
-        yield lines[left]
-        if left < right:
-            yield lines[right]
-        left, right = left + 1, right - 1
+    """Return the oldest, newest, second oldest, second newest, ..."""
+    middle = (len(lines) + 1) // 2
+    pairs = zip_longest(lines[:middle], reversed(lines[middle:]))
+    return filter(None, chain.from_iterable(pairs))
 
 
 def make_title(text: str) -> str:

@@ -9,7 +9,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from configparser import ConfigParser
 from dataclasses import dataclass
+from pathlib import Path
 
 from langchain_core.messages import BaseMessage
 
@@ -25,32 +27,10 @@ FILE = re.compile(
     r"[^<>\n]{0,400}>\n"
 )
 FILE_END = re.compile(r"\n?</attachment-\w{8,64}>")
-# Words of questions about anything, beside the usual stop words.
-ASKING = frozenset(
-    extract_terms(
-        """
-        ago again back come coming earlier just know let please remember remind said
-        say tell told us 我的 你的 是什 我在 我是 你知 知道 道我 还记 记得 得我 我说
-        说过 过的 多少 告诉 诉我 请告 哪里 在哪 几个 是多 么时 时候 是谁 怎么 我们
-        的是 是几
-        """
-    )
-)
-# Words that ask for one another.
-RELATED = [
-    frozenset(extract_terms(group))
-    for group in (
-        "go going trip travel visit journey plan fly flight",
-        "eat vegetarian vegan food allergic",
-        "live moved home house flat address",
-        "work job occupation profession",
-        "like love enjoy prefer",
-        "cost price budget pay euro spend",
-        "colour color",
-        "favourite favorite",
-        "buy bought",
-    )
-]
+WORDS = ConfigParser(allow_no_value=True, delimiters=("\0",))
+WORDS.read(Path(__file__).with_name("words.txt"), "utf-8")
+ASKING = frozenset(extract_terms(" ".join(WORDS["asking"])))
+RELATED = [frozenset(extract_terms(group)) for group in WORDS["related"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +144,7 @@ def _split_statements(
 
 def find_similar(
     statements: Sequence[DemoStatement], query: str
-) -> list[tuple[float, DemoStatement]]:
+) -> list[DemoStatement]:
     """Return statements that share words with the query, best first, then newest.
 
     A statement of the assistant has to have all the words: it mostly repeats the user.
@@ -186,7 +166,7 @@ def find_similar(
             score /= 1 + 0.01 * len(held)
             hits.append((score, statement.is_user, position, statement))
     hits.sort(key=lambda hit: hit[:3], reverse=True)
-    return [(score, statement) for score, _, _, statement in hits]
+    return [statement for *_, statement in hits]
 
 
 def find_terms(text: str) -> set[str]:

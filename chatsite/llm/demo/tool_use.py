@@ -14,11 +14,16 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from memory.engine.cut_points import find_newest_question, is_late
-from memory.engine.summaries.schemas import is_chinese
 
-from .answers import AND_QUESTION, Question, clip_quote, find_answer, read_asked
+from .answers import (
+    AND_QUESTION,
+    Question,
+    clip_quote,
+    find_answer,
+    find_phrases,
+    read_asked,
+)
 from .extractive import is_question
-from .phrases import CHINESE, ENGLISH
 from .statements import find_similar, read_fenced
 
 Arguments = dict[str, Any]
@@ -207,8 +212,7 @@ def _tell_late(text: str) -> str:
     found = LATE_RESULT.search(text)
     result = html.unescape(found["text"]) if found else text
     tool = html.unescape(found["tool"] or "") if found else ""
-    phrases = CHINESE if is_chinese(result) else ENGLISH
-    return phrases["result"].format(tool=tool, text=clip_quote(result))
+    return find_phrases(result)["result"].format(tool=tool, text=clip_quote(result))
 
 
 def _describe_result(
@@ -236,5 +240,5 @@ def _tell_found(asked: Question, query: str, result: str) -> str:
     statements = [s for s in read_fenced(result) if not s.is_question]
     if not statements:
         return asked.format_phrase("not_found", query=query)
-    hits = [statement for _, statement in find_similar(statements, query)]
-    return asked.quote_statement((hits or statements)[0])
+    [best, *_] = find_similar(statements, query) or statements
+    return asked.quote_statement(best)
