@@ -16,6 +16,7 @@ from .models import Fact
 from .store import MOST_OFFERED, MOST_PAST
 
 State = Fact.State
+PAST = (State.DISMISSED, State.REPLACED)
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
@@ -50,33 +51,22 @@ def write_exported_facts(
     A file can say anything, so a fact that was kept in it is only offered here, and it
     displaces no others. Return a sentence on those for which there is no room.
     """
-    lost = 0
-    owner_id = conversation.owner_id
+    said = [row for row in rows if is_stated(messages.get(row.seq), row, MAX_CHARS)]
+    past = [row for row in said if row.state in PAST]
+    offered = [row for row in said if row.state not in PAST]
     made: dict[tuple[int, int], Fact] = {}
     with batch(0):
-        for states, most in (
-            ((State.OFFERED, State.KEPT, State.HERE), MOST_OFFERED),
-            ((State.DISMISSED, State.REPLACED), MOST_PAST),
-        ):
-            is_open = State.OFFERED in states
-            known = (State.OFFERED,) if is_open else states
-            room = most - Fact.objects.filter(owner=owner_id, state__in=known).count()
-            said = [
-                row
-                for row in rows
-                if row.state in states
-                and is_stated(messages.get(row.seq), row, MAX_CHARS)
-            ]
-            lost += max(0, len(said) - max(0, room)) if is_open else 0
-            for row in said[: max(0, room)]:
-                values = row.model_dump(include={"start", "end", "text", "worded_at"})
-                values["state"] = State.OFFERED if is_open else row.state
-                fact = Fact(
-                    owner_id=owner_id,
-                    conversation=conversation,
-                    message=messages[row.seq],
-                    **values,
-                )
-                made.setdefault((row.seq, row.start), fact)
+        known = Fact.objects.filter(owner=conversation.owner_id)
+        room = max(0, MOST_OFFERED - known.filter(state=State.OFFERED).count())
+        room_past = max(0, MOST_PAST - known.filter(state__in=PAST).count())
+        for row in (*offered[:room], *past[:room_past]):
+            fact = Fact(
+                owner_id=conversation.owner_id,
+                conversation=conversation,
+                message=messages[row.seq],
+                state=row.state if row.state in PAST else State.OFFERED,
+                **row.model_dump(include={"start", "end", "text", "worded_at"}),
+            )
+            made.setdefault((row.seq, row.start), fact)
         Fact.objects.bulk_create(made.values())
-    return describe_lost(_("facts"), lost, MOST_OFFERED)
+    return describe_lost(_("facts"), len(offered) - room, MOST_OFFERED)

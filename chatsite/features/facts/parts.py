@@ -1,8 +1,5 @@
 """The page parts of facts: below their message, and in the right pane."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from django.template.loader import render_to_string
 
 from chatsite.features.statements.parts import (
@@ -17,20 +14,6 @@ from .models import Fact
 from .store import facts_of
 
 SHOWN = (Fact.State.OFFERED, Fact.State.KEPT, Fact.State.HERE)
-
-
-@dataclass(frozen=True, slots=True)
-class SentFact:
-    """A fact of a request. `title` None: the conversation that it is from is gone."""
-
-    date: str
-    text: str
-    uuid: str
-    seq: str
-    title: str | None
-    key: str
-    is_off: bool
-    pk: int | None
 
 
 def list_stated_facts(
@@ -55,14 +38,9 @@ def draw_facts_section(conversation: Conversation, section: ContextSection) -> s
     rows = Conversation.objects.filter(
         owner=conversation.owner_id, deleted_at=None, uuid__in={u for u, _, _ in places}
     )
-    titles: Mapping[str, str] = {
-        str(uuid): t for uuid, t in rows.values_list("uuid", "title")
-    }
+    titles = {str(uuid): title for uuid, title in rows.values_list("uuid", "title")}
     facts = [
-        SentFact(
-            *(fact.date, fact.text, uuid, seq, titles.get(uuid)),
-            *(fact.key, fact.is_off, fact.pk),
-        )
+        (fact, {"uuid": uuid, "seq": seq, "title": titles.get(uuid)})
         for fact, (uuid, _hash, seq) in zip(section.rules, places, strict=True)
     ]
     values = {"conversation": conversation, "section": section, "facts": facts}
