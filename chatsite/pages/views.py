@@ -16,6 +16,7 @@ from django.http.response import HttpResponseBase
 
 from chatsite.accounts import preferences
 from chatsite.accounts.access import Values, conversation_fragment, conversation_view
+from chatsite.features.attachments.images.files import read_image_of
 from chatsite.features.attachments.long_files.store import read_long
 from chatsite.features.tree.listing import note_use
 from chatsite.jobs import activity
@@ -153,6 +154,25 @@ def attachment(
     else:
         response = HttpResponse(files[place].text, content_type=kind)
     return respond_with_file(response, conversation, f"{seq}-{place + 1}.txt")
+
+
+def find_image_response(
+    request: HttpRequest, conversation: Conversation, seq: int, place: int
+) -> HttpResponse:
+    """Return an image of message `seq` as models get it, or its small copy."""
+    is_small = request.GET.get("size") == "small"
+    found = read_image_of(conversation, seq, place, is_small)
+    if found is None:
+        raise Http404
+    kind, data = found
+    return respond_with_image(data, kind)
+
+
+def respond_with_image(data: bytes, kind: str) -> HttpResponse:
+    """Return an image, of which nothing can run."""
+    response = HttpResponse(data, kind)
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return response
 
 
 async def _give_pieces(pieces: Iterator[str]) -> AsyncIterator[str]:

@@ -18,7 +18,9 @@ from .variation import list_sent_ranges
 class PlaceCounts(dict[str, int]):
     """Messages by place. `read`: those that the request has themselves."""
 
-    read = 0
+    def __init__(self, counts: Mapping[str, int], read: int) -> None:
+        super().__init__(counts)
+        self.read = read
 
 
 def match_read(refs: Mapping[str, Any]) -> Q:
@@ -51,9 +53,8 @@ def count_places(
     )
     rows = conversation.messages.order_by().values_list(place)
     found = [*rows.annotate(Count("pk"), read=Count("pk", match_read(refs)))]
-    counts = PlaceCounts({kind: count for kind, count, _ in found})
-    counts.read = sum(read for *_, read in found)
-    return counts
+    counts = {kind: count for kind, count, _ in found}
+    return PlaceCounts(counts, sum(read for *_, read in found))
 
 
 def count_sent(call: ModelCall) -> PlaceCounts:
@@ -82,9 +83,7 @@ def count_sent(call: ModelCall) -> PlaceCounts:
         read=Count("pk", match_read(refs)),
     )
     read = counts.pop("read")
-    found = PlaceCounts({kind: count for kind, count in counts.items() if count})
-    found.read = read
-    return found
+    return PlaceCounts({kind: n for kind, n in counts.items() if n}, read)
 
 
 def _split_covered(summaries: Iterable[Summary]) -> tuple[Q, Q]:

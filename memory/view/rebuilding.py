@@ -44,6 +44,8 @@ from memory.ranges import Ranges, in_ranges, list_noted, to_ranges
 from memory.rules import rule_source
 from memory.search import recall
 
+from .variation import list_sent_ranges
+
 
 def rebuild_context(call: ModelCall) -> RequestContext:
     """Return the context of a recorded request, from its references alone.
@@ -347,11 +349,9 @@ def is_erased(call: ModelCall) -> bool:
     facts = {name for _place, name in prompts.facts_in(refs)}
     if facts and Prompt.objects.filter(pk__in=facts).count() < len(facts):
         return True
-    newest = [[refs["newest"]] * 2] if refs["newest"] else []
-    recalled = to_ranges(list_noted(refs))
-    stated = [[seq, seq] for seq, *_ in refs.get("rules", ())]
-    said = [*refs["window"], *refs.get("steps", ()), *refs.get("held", ())]
-    ranges = [*said, *refs["pinned"], *recalled, *newest, *stated]
+    stated = {seq for seq, *_ in refs.get("rules", ())}
+    quoted = to_ranges({*list_noted(refs), *stated})
+    ranges = [*list_sent_ranges(refs), *refs.get("held", ()), *quoted]
     rows = call.conversation.messages.exclude(deleted_at=None)
     if any(rows.filter(seq__range=(first, last)).exists() for first, last in ranges):
         return True

@@ -10,7 +10,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -21,7 +21,11 @@ from django.views.decorators.http import require_POST
 from chatsite.accounts.access import conversation_view, private_page
 from chatsite.database import close_connection
 from chatsite.ops import load
-from chatsite.pages.views import respond_with_file
+from chatsite.pages.views import (
+    find_image_response,
+    respond_with_file,
+    respond_with_image,
+)
 from memory.models import Conversation
 from memory.transcript import TextError
 
@@ -144,16 +148,9 @@ async def remove_file(request: HttpRequest, uuid: UUID) -> HttpResponse:
 def show_image(
     request: HttpRequest, conversation: Conversation, seq: int, place: int
 ) -> HttpResponse:
-    """Return an image of message `seq` as models get it, or its small copy."""
-    is_small = request.GET.get("size") == "small"
-    found = files.read_image_of(conversation, seq, place, is_small)
-    if found is None:
-        raise Http404
-    kind, data = found
-    response = HttpResponse(data, kind)
-    ending = kind.partition("/")[2]
-    name = f"{seq}-{place + 1}.{ending}"
-    return _respond_with_image(respond_with_file(response, conversation, name))
+    response = find_image_response(request, conversation, seq, place)
+    ending = response["Content-Type"].partition("/")[2]
+    return respond_with_file(response, conversation, f"{seq}-{place + 1}.{ending}")
 
 
 @private_page("GET")
@@ -161,13 +158,7 @@ def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
     """Return the small copy of an image that this user has not sent yet."""
     rows = Upload.objects.filter(owner=request.user, pk=uuid).exclude(small=None)
     small = get_object_or_404(rows.values_list("small", flat=True))
-    return _respond_with_image(HttpResponse(bytes(small), files.SMALL_TYPE))
-
-
-def _respond_with_image(response: HttpResponse) -> HttpResponse:
-    """Forbid all content of an image, which this site has drawn from pixels, to run."""
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    return response
+    return respond_with_image(bytes(small), files.SMALL_TYPE)
 
 
 def _describe_upload(kept: Upload, read: ReadFile) -> dict[str, Any]:

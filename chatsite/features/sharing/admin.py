@@ -66,10 +66,7 @@ class ShareAdmin(ConversationPartAdmin):
         *("id", "in_conversation", "owner_name", "up_to", "with_view", "created_at"),
         *("expires_at", "revoked_at", "opens", "last_opened_at"),
     )
-    list_filter = (
-        *("with_view", ("revoked_at", SetFilter), "created_at"),
-        "expires_at",
-    )
+    list_filter = ("with_view", ("revoked_at", SetFilter), "created_at", "expires_at")
     ordering = ("-id",)
     fields = (
         ("in_conversation", "owner_name"),

@@ -19,6 +19,7 @@ from memory.models import Conversation
 from . import services
 from .models import Share
 
+# Days that a link can be open for; none is open without an end.
 ENDS = {
     1: gettext_lazy("in a day"),
     7: gettext_lazy("in a week"),
@@ -35,7 +36,7 @@ class ShareForm(forms.Form):
     with_images = forms.BooleanField(required=False)
     without_rules = forms.BooleanField(required=False)
     days = forms.TypedChoiceField(
-        choices=[(days, ENDS[days]) for days in services.DAYS],
+        choices=[*ENDS.items()],
         coerce=int,
         empty_value=services.USUAL_DAYS,
         required=False,

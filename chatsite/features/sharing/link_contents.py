@@ -16,6 +16,7 @@ from chatsite.turns.requests import has_request
 from memory import transcript
 from memory.models import Conversation, Message, ModelCall
 from memory.ranges import in_ranges, list_noted, to_ranges
+from memory.view.variation import list_sent_ranges
 
 from .models import Share
 
@@ -51,11 +52,9 @@ def shown_messages(share: Share) -> QuerySet[Message]:
 
 def hidden_numbers(share: Share) -> QuerySet[Message, int]:
     """Return only the numbers of messages that their author has hidden since."""
-    stood = Q(superseded_at=None) | Q(superseded_at__gt=share.created_at)
-    rows = share.conversation.messages.filter(
-        stood, seq__lte=share.last_seq, excluded_at__isnull=False, deleted_at=None
-    )
-    return rows.exclude(role=Message.Role.TOOL).values_list("seq", flat=True)
+    rows = share.conversation.messages.filter(_stood_then(share), deleted_at=None)
+    rows = rows.exclude(excluded_at=None).exclude(role=Message.Role.TOOL)
+    return rows.values_list("seq", flat=True)
 
 
 def shown_results(share: Share) -> QuerySet[Message]:
@@ -76,9 +75,14 @@ def shown_replies(share: Share) -> QuerySet[Message]:
     return rows.order_by("-seq")
 
 
-def _is_shown(share: Share) -> Q:
+def _stood_then(share: Share) -> Q:
+    """Match the messages that were in the conversation when the link was made."""
     stood = Q(superseded_at=None) | Q(superseded_at__gt=share.created_at)
-    return stood & Q(seq__lte=share.last_seq, excluded_at=None, deleted_at=None)
+    return stood & Q(seq__lte=share.last_seq)
+
+
+def _is_shown(share: Share) -> Q:
+    return _stood_then(share) & Q(excluded_at=None, deleted_at=None)
 
 
 def is_request_shown(share: Share, call: ModelCall) -> bool:
@@ -117,9 +121,7 @@ def shown_requests(share: Share, calls: Collection[ModelCall]) -> list[ModelCall
 
 def _used_by(refs: dict[str, Any], covered: Mapping[int, Q]) -> Q:
     ruled = {seq for seq, *_rest in refs.get("rules", ())}
-    single = {*list_noted(refs), refs["newest"], *ruled} - {None, 0}
-    used = in_ranges(
-        [*refs["window"], *refs["pinned"], *refs.get("steps", ()), *to_ranges(single)]
-    )
+    quoted = {*list_noted(refs), *ruled} - {None, 0}
+    used = in_ranges([*list_sent_ranges(refs), *to_ranges(quoted)])
     parts = (covered[version] for version in refs["summaries"] if version in covered)
     return reduce(or_, parts, used)

@@ -3,21 +3,19 @@
 They are its messages, page by page from the beginning, and the context of a reply.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
 from typing import Any
 
 from django.db.models import F
 from django.utils.safestring import SafeString
 
 from chatsite.llm import providers
-from chatsite.pages.citations import CitedSource, find_cited
+from chatsite.pages.citations import find_cited
 from chatsite.pages.html_cache import Cache
 from chatsite.pages.parts import render_once
 from chatsite.pages.presenters import context_pane
 from chatsite.pages.presenters.attachment_cards import (
-    AttachmentCard,
     find_typed_text,
     make_attachment_cards,
 )
@@ -28,9 +26,10 @@ from chatsite.pages.presenters.calls import (
     without_long_texts,
 )
 from chatsite.pages.presenters.context_pane import ContextPane
+from chatsite.pages.presenters.transcript_pane import ReadableMessage
 from chatsite.plugins import name_source
 from chatsite.turns.requests import reply_call, with_model
-from memory.models import Conversation, Message, ModelCall
+from memory.models import Message, ModelCall
 
 from .link_contents import (
     hidden_numbers,
@@ -54,26 +53,15 @@ CACHE_BYTES = 8 * 1024 * 1024
 cache = Cache(CACHE_BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class SharedMessage:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedMessage(ReadableMessage):
     """A message as strangers see it: without marks, and without anything to do."""
 
-    seq: int
-    role: str
-    text: str
-    created_at: datetime
-    model: str = ""
-    provider: str = ""
-    is_demo: bool = False
     # True if the context of the model can be shown.
     has_view: bool = False
-    reasoning: str = ""
     # Name and arguments of each call of a tool.
     calls: tuple[tuple[str, str], ...] = ()
-    attachments: tuple[AttachmentCard, ...] = ()
     with_images: bool = False
-    # The sources in its text.
-    cited: tuple[CitedSource, ...] = ()
     # Numbers of messages before it that their author has hidden.
     hidden_before: tuple[int, ...] = ()
 
@@ -175,7 +163,6 @@ def _present_message(share: Share, row: Message) -> SharedMessage:
         created_at=row.created_at,
         model=providers.name_model(model) if is_reply and model else "",
         provider=row.provider or "",
-        is_demo=bool(row.model) and providers.is_demo(row.model),
         has_view=share.with_view and is_reply and row.model is not None,
         # Reasoning can repeat the instructions of the model.
         reasoning=row.reasoning if share.with_view else "",
@@ -213,24 +200,15 @@ def read_seen(share: Share, reply: int | None = None) -> SharedContext | None:
     return SharedContext(replies, reply, call, is_whole, share.without_rules)
 
 
-def _find_reply_calls(
-    conversation: Conversation, seqs: Collection[int]
-) -> dict[int, ModelCall]:
-    """Return the requests of replies, with their references, in one statement."""
-    calls = conversation.model_calls.filter(
-        purpose=ModelCall.Purpose.REPLY, message__seq__in=seqs
-    )
-    rows = calls.order_by("id").annotate(of_seq=F("message__seq"))
-    return {call.of_seq: call for call in rows}
-
-
 def _find_shown_reply(share: Share, replies: Sequence[int]) -> int | None:
     """Return the newest reply whose context can be shown.
 
     If there is none among the latest, return the newest.
     """
+    rows = share.conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+    rows = rows.order_by("id").annotate(of_seq=F("message__seq"))
     for tried in (replies[:1], replies[1:MOST_TRIED]):
-        calls = _find_reply_calls(share.conversation, tried)
+        calls = {call.of_seq: call for call in rows.filter(of_seq__in=tried)}
         shown = shown_requests(share, calls.values())
         if found := [seq for seq in tried if calls.get(seq) in shown]:
             return found[0]

@@ -4,7 +4,6 @@ link_contents.py has what they show.
 """
 
 import secrets
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -16,13 +15,13 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from chatsite.turns.models import Turn
+from memory import context
 from memory.models import Conversation
 
 from .models import Share
 
 TOKEN_BYTES = 24
-# Days that a link can be open for; none is open without an end.
-DAYS = (1, 7, 30, 365)
+# Days that a link is open for, unless another of dialog.ENDS was chosen.
 USUAL_DAYS = 30
 # Limits of one conversation: open links, and ended ones that are kept for staff.
 MOST_OPEN, MOST_ENDED = 20, 100
@@ -46,15 +45,13 @@ def create_share(
     conversation: Conversation,
     *,
     last_seq: int | None = None,
-    with_view: bool = False,
-    with_images: bool = False,
-    without_rules: bool = False,
-    choices: Mapping[str, str] | None = None,
     days: int = USUAL_DAYS,
+    **shown: Any,
 ) -> Share:
     """Return a new link to the conversation as it is, or up to message `last_seq`.
 
-    Raises ShareError if there is nothing to show, or if there are too many links.
+    `shown`: the columns of the link that say what else it shows. Raises ShareError if
+    there is nothing to show, or if there are too many links.
     """
     # The lock keeps messages from being added meanwhile.
     Conversation.objects.select_for_update().get(pk=conversation.pk)
@@ -72,11 +69,8 @@ def create_share(
     made = conversation.shares.create(
         token=secrets.token_urlsafe(TOKEN_BYTES),
         last_seq=newest,
-        with_view=with_view,
-        with_images=with_images,
-        without_rules=without_rules,
-        choices=dict(choices or {}),
         expires_at=Now() + timedelta(days=days),
+        **shown,
     )
     made.refresh_from_db()
     conversation.changes.create(action=MADE, seq=newest)
@@ -90,9 +84,7 @@ def newest_to_share(
 
     An open turn is left out with its question.
     """
-    rows = conversation.messages.filter(
-        excluded_at=None, superseded_at=None, deleted_at=None
-    )
+    rows = context.visible_messages(conversation)
     if last_seq is not None:
         rows = rows.filter(seq__lte=last_seq)
     unfinished = conversation.turns.filter(state__in=Turn.UNFINISHED).order_by("id")

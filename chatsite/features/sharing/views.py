@@ -16,9 +16,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from chatsite import slots
-from chatsite.features.attachments.images.files import read_image_of
 from chatsite.pages.presenters import snapshot
-from chatsite.pages.views import read_number
+from chatsite.pages.views import find_image_response, read_number
 from memory.images.image_source import without_bytes
 from memory.view import rebuilding
 
@@ -139,14 +138,8 @@ def show_shared_image(
     """Return an image of a message that the link shows, if it shows images."""
     if not (share.with_images and shown_messages(share).filter(seq=seq).exists()):
         raise Http404
-    is_small = request.GET.get("size") == "small"
-    found = read_image_of(share.conversation, seq, place, is_small)
-    if found is None:
-        raise Http404
-    kind, data = found
-    response = HttpResponse(data, kind)
+    response = find_image_response(request, share.conversation, seq, place)
     response["Content-Disposition"] = "attachment"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     return response
 
 

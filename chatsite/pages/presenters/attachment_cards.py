@@ -49,8 +49,3 @@ def make_attachment_cards(row: Message) -> tuple[AttachmentCard, ...]:
         )
         for place, (known, file) in enumerate(files)
     )
-
-
-def count_sent_chars(row: Message) -> tuple[int, int] | None:
-    """Characters of the message that models get, and that it has; None: all of it."""
-    return (row.sent_chars, row.chars) if row.attachments and row.sent_chars else None

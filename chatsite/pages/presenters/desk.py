@@ -89,9 +89,8 @@ def count_off(counts: PlaceCounts, built: context.RequestContext) -> PlaceCounts
     off = list_sent(usual.refs) - list_sent(built.refs)
     behind = off & list_numbers(usual.refs["window"])
     window = counts.get("window", 0) - len(behind)
-    found = PlaceCounts({**counts, "window": window, "off": len(behind)})
-    found.read = counts.read
-    return found
+    found = {**counts, "window": window, "off": len(behind)}
+    return PlaceCounts(found, counts.read)
 
 
 def name_part(key: str) -> str:

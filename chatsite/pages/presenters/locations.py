@@ -39,15 +39,15 @@ def location_of(row: Message, state: str | None, summaries: list[Summary]) -> Lo
         return Location("queued", _("queued"))
     if state in (Turn.State.RUNNING, Turn.State.WAITING):
         return Location("sending", _("sending"))
+    return find_behind(row.seq, summaries) or Location("window", _("in full"))
+
+
+def find_behind(seq: int, summaries: list[Summary]) -> Location | None:
+    """Return the location of a message that one of these versions covers."""
     for summary in summaries:
-        if summary.first_seq <= row.seq <= summary.last_seq:
-            return location_behind(summary)
-    return Location("window", _("in full"))
-
-
-def location_behind(summary: Summary) -> Location:
-    """Return the location of the messages that a version covers."""
-    if summary.is_trimmed:
-        return Location("left", _("left the window"))
-    text = _("summarised (v%(version)s)") % {"version": summary.version}
-    return Location("summary", text, summary.version)
+        if summary.first_seq <= seq <= summary.last_seq:
+            if summary.is_trimmed:
+                return Location("left", _("left the window"))
+            text = _("summarised (v%(version)s)") % {"version": summary.version}
+            return Location("summary", text, summary.version)
+    return None

@@ -5,7 +5,6 @@ request.
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -19,21 +18,17 @@ from memory.ranges import is_within
 
 from .attachment_cards import find_typed_text
 from .calls import without_long_texts
-from .locations import Location, location_behind
+from .locations import Location, find_behind
+from .transcript_pane import ReadableMessage
 
 PAGE = 100
 
 
-@dataclass(slots=True)
-class PastMessage:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastMessage(ReadableMessage):
     """A message as it was; a line under it marks the end of the summary `ends`."""
 
-    seq: int
-    role: str
-    text: str
-    created_at: datetime
     location: Location
-    model: str = ""
     pinned: bool = False
     ends: Summary | None = None
     calls: tuple[str, ...] = ()  # labels of the tools that it asked for
@@ -74,9 +69,9 @@ def messages_at(
             )
         )
     for summary in ordered:
-        covered = [message for message in shown if message.seq <= summary.last_seq]
+        covered = sum(message.seq <= summary.last_seq for message in shown)
         if covered:
-            covered[-1].ends = summary
+            shown[covered - 1] = replace(shown[covered - 1], ends=summary)
     return shown
 
 
@@ -91,7 +86,4 @@ def _locate_message(
         return Location("window", _("sent in full"))
     if seq in refs["recalled"]:
         return Location("recalled", _("recalled"))
-    for summary in summaries:
-        if summary.first_seq <= seq <= summary.last_seq:
-            return location_behind(summary)
-    return None
+    return find_behind(seq, summaries)

@@ -4,7 +4,7 @@ Every message has its location: where the model sees it.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -30,12 +30,7 @@ from memory.sql import prepared_rows
 
 from .. import incremental
 from ..citations import CitedSource, find_cited
-from .attachment_cards import (
-    AttachmentCard,
-    count_sent_chars,
-    find_typed_text,
-    make_attachment_cards,
-)
+from .attachment_cards import AttachmentCard, find_typed_text, make_attachment_cards
 from .calls import without_long_texts
 from .locations import Location, location_of, states_of
 
@@ -45,19 +40,27 @@ PAGE_TURNS = 20
 LEAD_TURNS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ShownMessage:
-    """One message as shown on the left."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadableMessage:
+    """One message as all who may read it see it, on a page or on a link."""
 
     seq: int
     role: str
     text: str
     created_at: datetime
-    location: Location
     reasoning: str = ""  # what the model thought before it answered
     model: str = ""
     provider: str = ""
-    is_demo: bool = False
+    attachments: tuple[AttachmentCard, ...] = ()
+    # The sources in its text.
+    cited: tuple[CitedSource, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownMessage(ReadableMessage):
+    """One message as shown on the left."""
+
+    location: Location
     pinned: bool = False
     # Whether it can be shown what the model saw for this reply: imported ones came
     # without their requests.
@@ -67,11 +70,8 @@ class ShownMessage:
     # The steps that it asked for; of a result that stands alone, its own.
     is_step: bool = False
     cards: tuple[ToolCard, ...] = ()
-    attachments: tuple[AttachmentCard, ...] = ()
     # Characters that models get of a message with attachments, where that is less.
     sent: tuple[int, int] | None = None
-    # The sources in its text.
-    cited: tuple[CitedSource, ...] = ()
     # What apps have asked for: see chatsite.slots.SlotPart.
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -101,7 +101,6 @@ class TurnView:
     can_retry: bool = False
     can_regenerate: bool = False
     model: str = ""
-    is_demo: bool = False
 
     @property
     def digest(self) -> str:
@@ -187,15 +186,15 @@ class TranscriptPane:
 
 
 def show_latest_turns(
-    conversation: Conversation, *, before: int | None = None, turns: int = PAGE_TURNS
+    conversation: Conversation, *, before: int | None = None
 ) -> TranscriptPane:
-    """Return the latest `turns` turns, or those before turn id `before`."""
-    rows = _select_turns(conversation).order_by("-id")
+    """Return the latest page of turns, or the one before turn id `before`."""
+    rows = _with_message(conversation.turns.order_by("-id"))
     if before:
         rows = rows.filter(id__lt=before)
-    page = list(rows[: turns + 1])
-    previous = page[turns].pk if len(page) > turns else None
-    return _make_pane(conversation, page[:turns][::-1], previous)
+    page = list(rows[: PAGE_TURNS + 1])
+    previous = page[PAGE_TURNS].pk if len(page) > PAGE_TURNS else None
+    return _make_pane(conversation, page[:PAGE_TURNS][::-1], previous)
 
 
 def hash_state(conversation: Conversation, pane: TranscriptPane) -> str:
@@ -214,20 +213,32 @@ def show_turns_around(
     """Return the turns around message `seq`, if it is before the latest page."""
     if seq is None:
         return None
-    rows = _select_turns(conversation).order_by("-id")
+    rows = _with_message(conversation.turns.order_by("-id"))
     latest = rows.values_list("id", flat=True)[:PAGE_TURNS]
     found = list(rows.filter(user_message__seq__lte=seq)[: LEAD_TURNS + 1])
     if not found or found[0].pk >= min(latest):
         return None
     previous = found[LEAD_TURNS].pk if len(found) > LEAD_TURNS else None
-    return _fill_up(conversation, found[:LEAD_TURNS][::-1], min(latest), previous)
+    lead = found[:LEAD_TURNS][::-1]
+    return show_turns_between(conversation, lead[-1].pk, min(latest), lead, previous)
 
 
 def show_turns_between(
-    conversation: Conversation, after: int, before: int
+    conversation: Conversation,
+    after: int,
+    before: int,
+    lead: Sequence[Turn] = (),
+    previous: int | None = None,
 ) -> TranscriptPane:
-    """Return turns that follow turn id `after`, as far as turn id `before`."""
-    return _fill_up(conversation, [], before, None, after=after)
+    """Return turns that follow turn id `after`, as far as turn id `before`.
+
+    They are a page of turns behind those of `lead`; then comes the gap that is left.
+    """
+    rows = conversation.turns.filter(id__gt=after, id__lt=before).order_by("id")
+    following = list(_with_message(rows)[: PAGE_TURNS + 1])
+    shown = [*lead, *following[:PAGE_TURNS]]
+    gap = (shown[-1].pk, before) if len(following) > PAGE_TURNS else None
+    return _make_pane(conversation, shown, previous, gap)
 
 
 def show_message(conversation: Conversation, seq: int) -> ShownMessage | None:
@@ -242,31 +253,10 @@ def show_message(conversation: Conversation, seq: int) -> ShownMessage | None:
     return _show_message(row, location, row.model or "", {})
 
 
-def _select_turns(conversation: Conversation) -> QuerySet[Turn]:
-    return _with_message(conversation.turns.all())
-
-
 def _with_message(rows: QuerySet[Turn]) -> QuerySet[Turn]:
     # Its text is read with the other messages.
     rows = rows.select_related("user_message")
     return rows.defer("user_message__text", "user_message__sent_text")
-
-
-def _fill_up(
-    conversation: Conversation,
-    turns: list[Turn],
-    before: int,
-    previous: int | None,
-    *,
-    after: int = 0,
-) -> TranscriptPane:
-    """Return these turns and a page of those that follow; then the gap that is left."""
-    last = turns[-1].pk if turns else after
-    rows = _select_turns(conversation).filter(id__gt=last, id__lt=before).order_by("id")
-    following = list(rows[: PAGE_TURNS + 1])
-    shown = turns + following[:PAGE_TURNS]
-    gap = (shown[-1].pk, before) if len(following) > PAGE_TURNS else None
-    return _make_pane(conversation, shown, previous, gap)
 
 
 def _make_pane(
@@ -321,9 +311,8 @@ def _list_items(
         for rows in ended
         for row in rows
     }
-    covered = (
-        context.visible_messages(conversation).aggregate(**counts) if counts else {}
-    )
+    visible = context.visible_messages(conversation)
+    covered = visible.aggregate(**counts) if counts else {}
     views = _view_turns(conversation, turns, next_start, summaries)
     for view, rows in zip(views, ended, strict=True):
         yield view
@@ -354,7 +343,6 @@ def _view_turns(
     cited = find_cited(conversation, said)
     is_ours = not plugins.find_write_refusal(conversation)
     for turn in turns:
-        model = turn.model or model_of(conversation)
         finished = turn.is_finished
         is_last = end is None and turn is turns[-1]
         can_repeat = is_ours and is_last and turn.user_message.deleted_at is None
@@ -386,8 +374,7 @@ def _view_turns(
             is_unanswered=turn.error == NO_REPLY,
             can_retry=can_repeat and turn.state in Turn.RETRYABLE,
             can_regenerate=can_repeat and turn.state == Turn.State.DONE,
-            model=providers.name_model(model),
-            is_demo=providers.is_demo(model),
+            model=providers.name_model(turn.model or model_of(conversation)),
         )
 
 
@@ -446,7 +433,8 @@ def _show_message(
     beside: Mapping[str, Mapping[int, Any]],
 ) -> ShownMessage:
     is_reply = row.role != Message.Role.USER
-    sent = count_sent_chars(row)
+    # Characters that models get of it, and that it has; None: all of it.
+    sent = (row.sent_chars, row.chars) if row.attachments and row.sent_chars else None
     if sent and location.kind == "window":
         location = replace(location, text=_("in part"))
     return ShownMessage(
@@ -459,7 +447,6 @@ def _show_message(
         reasoning=row.reasoning,
         model=providers.name_model(model) if is_reply else "",
         provider=row.provider or "",
-        is_demo=is_reply and providers.is_demo(model),
         pinned=row.pinned_at is not None,
         has_request=row.model is not None,
         is_imported=row.imported_at is not None,

@@ -14,8 +14,9 @@ from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_bytes
 from chatsite.turns import requests
 from memory.images.image_source import without_bytes
 from memory.models import Conversation, ModelCall
-from memory.ranges import Ranges, in_ranges, merge_ranges
+from memory.ranges import in_ranges, merge_ranges
 from memory.view import rebuilding
+from memory.view.variation import list_sent_ranges
 
 from .transcripts import MAX_CHARS, NotReadableError
 
@@ -89,7 +90,7 @@ def describe_left_out(call: ModelCall, first: int) -> tuple[dict[str, Any], int 
     refs = call.refs
     found = [*islice(_list_stretches(call, first), MAX_STRETCHES + 1)]
     following = found.pop()["first"] if len(found) > MAX_STRETCHES else None
-    rows = call.conversation.messages.filter(in_ranges(_list_sent(call)))
+    rows = call.conversation.messages.filter(in_ranges(list_sent_ranges(refs)))
     rows = rows.exclude(sent_text="").order_by("-seq")
     shorter = rows.values_list("seq", flat=True)
     cut = {seq for seq, *_ in refs.get("shortened", ())}
@@ -100,12 +101,6 @@ def describe_left_out(call: ModelCall, first: int) -> tuple[dict[str, Any], int 
         "summaries": refs["summaries"],
     }
     return value, following
-
-
-def _list_sent(call: ModelCall) -> Ranges:
-    refs = call.refs
-    newest = [[refs["newest"]] * 2] if refs["newest"] else []
-    return [*refs["window"], *newest, *refs.get("steps", ()), *refs["pinned"]]
 
 
 def _list_stretches(call: ModelCall, first: int) -> Iterator[dict[str, Any]]:
@@ -125,7 +120,8 @@ def _list_stretches(call: ModelCall, first: int) -> Iterator[dict[str, Any]]:
 def _make_judge(call: ModelCall) -> Callable[[Sequence[Any]], tuple[Any, ...] | None]:
     """Return a function that returns why a row was left out; None: it was sent."""
     refs, is_of_client = call.refs, KEY in call.refs
-    is_sent = _make_finder((*span, True) for span in merge_ranges(_list_sent(call)))
+    sent = merge_ranges(list_sent_ranges(refs))
+    is_sent = _make_finder((*span, True) for span in sent)
     is_cut = _make_finder((*span, True) for span in refs.get("cut", ()))
     is_held = _make_finder((*span, True) for span in refs.get("held", ()))
     versions = call.conversation.summaries.filter(version__in=refs["summaries"])
