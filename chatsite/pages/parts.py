@@ -5,8 +5,9 @@ and forms that are not filled in. Each is cached by everything that it shows, so
 that has changed is another part.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from operator import attrgetter
+from typing import Any
 
 from django.forms import Form, MultipleChoiceField
 from django.template.loader import render_to_string
@@ -63,27 +64,19 @@ def render_status(message: str) -> str:
 
 
 def render_row(
-    listed: Conversation,
-    *,
-    is_open: bool,
-    query: str,
-    chosen: str = "",
-    selecting: bool = False,
-    names: Sequence[str] = (),
+    context: Mapping[str, Any], listed: Conversation, opened: object
 ) -> SafeString:
     """Render one conversation of the list: a link, or a box to choose it.
 
     The link keeps the chosen filters. `names` are the row's marks of the filters.
     """
-    is_marked = bool(query and listed.archived_at)
-    marks = tuple(slots.draw_each("row.mark", conversation=listed))
     values = {
-        "is_open": is_open,
-        "is_marked": is_marked,
-        "marks": marks,
-        "names": tuple(names),
-        "chosen": chosen,
-        "selecting": selecting,
+        "is_open": str(listed.uuid) == str(opened),
+        "is_marked": bool(context["query"] and listed.archived_at),
+        "marks": tuple(slots.draw_each("row.mark", conversation=listed)),
+        "names": tuple(context["row_marks"].get(listed.pk, ())),
+        "chosen": context["chosen"],
+        "selecting": context["selecting"],
     }
     shown = (listed.uuid, listed.title, listed.updated_at, *values.values())
     values["row"] = listed
@@ -112,12 +105,15 @@ def render_divider(conversation: Conversation, line: Divider) -> SafeString:
 
 
 def render_summary_block(
-    conversation: Conversation, summary: Summary, *, is_past: bool, is_off: bool
+    conversation: Conversation, summary: Summary, section: ContextSection
 ) -> SafeString:
     """Render a summary that the model sees, in the right pane."""
-    values = {"conversation": conversation, "summary": summary}
-    values |= {"is_past": is_past, "is_off": is_off}
-    shown = (conversation.uuid, is_past, is_off, *_list_shown(summary))
+    values = {
+        "is_past": not section.can_switch,
+        "is_off": f"summary-{summary.version}" in section.off,
+    }
+    shown = (conversation.uuid, *values.values(), *_list_shown(summary))
+    values |= {"conversation": conversation, "summary": summary}
     return _render_once("chat/_context_summary.html", values, *shown)
 
 

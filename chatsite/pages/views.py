@@ -49,7 +49,7 @@ def read_number(request: HttpRequest, name: str) -> int | None:
 def show_conversation(request: HttpRequest, conversation: Conversation) -> Values:
     note_use(conversation)
     pane = transcript_pane.show_latest_turns(conversation)
-    at = read_number(request, "at")
+    at, model = read_number(request, "at"), model_of(conversation)
     return {
         # Before the right pane is read: a change in between makes the page load it.
         "page_state": transcript_pane.hash_state(conversation, pane),
@@ -58,7 +58,8 @@ def show_conversation(request: HttpRequest, conversation: Conversation) -> Value
         "older": transcript_pane.show_turns_around(conversation, at),
         "max_chars": settings.MESSAGE_MAX_CHARS,
         "enter_breaks_line": preferences.follow_browser(request).enter_breaks_line,
-        **model_values(conversation),
+        "model": model,
+        "models": model_access.list_choices_for(conversation.owner_id, model),
         **conversation_list.make_list(request.user, request.GET),
         "guide": "guide" in request.GET and guide.find_guide_step(conversation),
         **activity.template_values(conversation),
@@ -96,18 +97,6 @@ def show_message_menu(
     return {"message": message}
 
 
-@conversation_fragment("chat/_context.html")
-def show_context(request: HttpRequest, conversation: Conversation) -> Values:
-    return context_values(request, conversation)
-
-
-def model_values(conversation: Conversation) -> dict[str, Any]:
-    """Return the values of the list of models beside the message box."""
-    model = model_of(conversation)
-    choices = model_access.list_choices_for(conversation.owner_id, model)
-    return {"model": model, "models": choices}
-
-
 def context_values(request: HttpRequest, conversation: Conversation) -> dict[str, Any]:
     try:
         shown = context_pane.model_view(
@@ -118,11 +107,13 @@ def context_values(request: HttpRequest, conversation: Conversation) -> dict[str
     return {"conversation": conversation, "context": shown}
 
 
+show_context = conversation_fragment("chat/_context.html")(context_values)
+
+
 @conversation_view("GET")
 def transcript_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return respond_with_json(
-        {"messages": list(thread_json.list_messages(conversation))}
-    )
+    messages = list(thread_json.list_messages(conversation))
+    return respond_with_json({"messages": messages})
 
 
 @conversation_view("GET")
@@ -184,9 +175,8 @@ async def _give_pieces(pieces: Iterator[str]) -> AsyncIterator[str]:
 
 @conversation_view("GET")
 def summaries_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    return respond_with_json(
-        {"summaries": list(thread_json.list_summaries(conversation))}
-    )
+    summaries = list(thread_json.list_summaries(conversation))
+    return respond_with_json({"summaries": summaries})
 
 
 def respond_with_json(value: dict[str, Any], status: int = 200) -> JsonResponse:

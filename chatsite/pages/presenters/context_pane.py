@@ -358,10 +358,12 @@ def hash_newest(conversation: Conversation, sent: Sequence[tuple[Any, ...]]) -> 
 
 def _describe_sent(call: ModelCall, built: context.RequestContext) -> dict[str, Any]:
     """Return the values of the pane that only a past request has."""
+    is_same = rebuilding.is_sent(call, built)
     return {
         "call": call,
         "counts": places.count_sent(call),
-        "verified": _is_verified(call, built),
+        # None if a message of it was deleted: then it is unknown.
+        "verified": None if not is_same and rebuilding.is_erased(call) else is_same,
         "body_sha256": rebuilding.find_body_hash(call),
         "varied": tuple(describe_changes(find_varied(built.refs), usual=())),
         **{kind: tuple(call.refs.get(kind, ())) for kind in OF_TOOLS},
@@ -397,15 +399,6 @@ def _select_replies(conversation: Any) -> QuerySet[Message, Any]:
     rows = Message.objects.filter(has_request(), conversation=conversation)
     rows = rows.filter(role=Message.Role.ASSISTANT).order_by("-seq")
     return rows.values_list("seq", flat=True)[:MAX_REPLIES]
-
-
-def _is_verified(call: ModelCall, built: context.RequestContext) -> bool | None:
-    """Return if a request was rebuilt as it was sent.
-
-    None if that is unknown, since a message of it was deleted.
-    """
-    is_same = rebuilding.is_sent(call, built)
-    return None if not is_same and rebuilding.is_erased(call) else is_same
 
 
 def _find_tools(conversation: Conversation) -> tuple[tuple[str, ...], ...]:
@@ -459,8 +452,7 @@ def _make_sections(
         yield ContextSection("provider", TITLES["provider"], added, text=text)
     for section in built.context.sections:
         messages = tuple(_find_stored(conversation, section, draft, built.refs))
-        messages = _with_shortened(conversation, messages)
-        messages = _with_images(conversation, messages, built.refs)
+        messages = _complete_messages(conversation, messages, built.refs)
         if can_switch and section.kind in ("window", "pinned"):
             messages = tuple(
                 replace(m, can_switch=True, is_off=f"message-{m.seq}" in off)
@@ -470,6 +462,10 @@ def _make_sections(
         summaries = conversation.summaries.filter(version__in=versions_sent)
         # What has only left the window is no part of the request.
         summaries = summaries.exclude(text="", model="")
+        # As it is sent, or the section's own text while it is off.
+        quoted = sent.context.get_section(section.kind) or section.messages
+        # What is quoted in one message is shown as it is quoted, too.
+        is_whole = messages and section.kind not in QUOTED
         title = TITLES[section.kind]
         if section.kind == "newest" and is_past:
             title = capfirst(_("newest message"))
@@ -482,10 +478,7 @@ def _make_sections(
             rules=_list_statements(conversation, built, section.kind, off),
             can_switch=can_switch and section.kind in SWITCHED,
             off=off,
-            # What is quoted in one message is shown as it is quoted, too.
-            text=""
-            if messages and section.kind not in QUOTED
-            else _find_sent_text(sent, section),
+            text="" if is_whole else str(quoted[0].content),
         )
 
 
@@ -505,12 +498,6 @@ def _make_held_sections(
     if hidden := sizes.get("only_there"):
         text = _("Reasoning, or a summary, that the provider holds in encrypted form.")
         yield ContextSection("only_there", TITLES["only_there"], hidden, text=text)
-
-
-def _find_sent_text(sent: context.RequestContext, section: Section) -> str:
-    """Return the text of the section as it is sent, or its own while it is off."""
-    messages = sent.context.get_section(section.kind) or section.messages
-    return str(messages[0].content)
 
 
 def _list_statements(
@@ -546,55 +533,40 @@ def _find_stored(
             yield SeenMessage.from_message(message)
 
 
-def _with_shortened(
-    conversation: Conversation, messages: tuple[SeenMessage, ...]
-) -> tuple[SeenMessage, ...]:
-    """Return the messages; those sent in part say how much of them was sent."""
-    seqs = [each.seq for each in messages if each.is_of_tools or each.is_in_part]
-    if not seqs:
-        return messages
-    rows = conversation.messages.filter(seq__in=seqs).annotate(chars=Length("text"))
-    whole = {}
-    for seq, chars, calls in rows.values_list("seq", "chars", "tool_calls"):
-        whole[seq] = chars + sum(len(dump_arguments(call)) for call in calls)
-    return tuple(
-        replace(each, shortened=(each.sent_chars, whole[each.seq]))
-        if each.sent_chars < whole.get(each.seq, 0)
-        else each
-        for each in messages
-    )
-
-
-def _with_images(
+def _complete_messages(
     conversation: Conversation,
     messages: tuple[SeenMessage, ...],
     refs: Mapping[str, Any],
 ) -> tuple[SeenMessage, ...]:
-    """Return the messages; those with images say which of them were sent along."""
-    seqs = [each.seq for each in messages if has_attachments(each.text)]
-    if not seqs:
+    """Return the messages with their images, and how much was sent of those in part."""
+    in_part = {each.seq for each in messages if each.is_of_tools or each.is_in_part}
+    attached = {each.seq for each in messages if has_attachments(each.text)}
+    if not in_part | attached:
         return messages
-    rows = conversation.messages.filter(seq__in=seqs)
-    places = dict(rows.values_list("seq", "attachments"))
+    rows = conversation.messages.filter(seq__in=in_part | attached)
+    rows = rows.annotate(chars=Length("text"))
+    stored = {row.seq: row for row in rows.only("seq", "tool_calls", "attachments")}
     sent = {(seq, place): tokens for seq, place, tokens in refs.get("images", ())}
-    return tuple(
-        replace(
-            message,
-            images=tuple(
-                SeenImage(
-                    file["name"],
-                    file["image"]["width"],
-                    file["image"]["height"],
-                    sent.get((message.seq, place)),
-                    reverse(
-                        "attachment-image", args=[conversation.uuid, message.seq, place]
-                    ),
-                )
-                for place, file in enumerate(places.get(message.seq, ()))
-                if file.get("image")
-            ),
+
+    def complete(message: SeenMessage, row: Message) -> SeenMessage:
+        whole = row.chars + sum(len(dump_arguments(call)) for call in row.tool_calls)
+        images = tuple(
+            SeenImage(
+                file["name"],
+                *(file["image"]["width"], file["image"]["height"]),
+                sent.get((row.seq, place)),
+                reverse("attachment-image", args=[conversation.uuid, row.seq, place]),
+            )
+            for place, file in enumerate(row.attachments)
+            if file.get("image") and row.seq in attached
         )
-        for message in messages
+        is_cut = row.seq in in_part and message.sent_chars < whole
+        shortened = (message.sent_chars, whole) if is_cut else None
+        return replace(message, images=images, shortened=shortened)
+
+    return tuple(
+        complete(each, stored[each.seq]) if each.seq in stored else each
+        for each in messages
     )
 
 

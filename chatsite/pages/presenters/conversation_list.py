@@ -46,17 +46,6 @@ class ListSection:
     rows: list[Conversation]
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """Conversations that were deleted by one action."""
-
-    rows: list[Conversation]
-
-    @property
-    def only(self) -> Conversation | None:
-        return self.rows[0] if len(self.rows) == 1 else None
-
-
 def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
     """Return the values of the list's templates; `data` names the requested part."""
     form = ListForm(data)
@@ -157,14 +146,14 @@ def _find_marks(
     return found
 
 
-def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
-    """Yield the deletions that can be undone, the latest first.
+def _list_deletions(user: AbstractBaseUser) -> Iterator[list[Conversation]]:
+    """Yield what deletions that can be undone have deleted, the latest first.
 
     All that one action deleted has the same time.
     """
     found = groupby(_select_deleted(user=user.pk), key=lambda row: row.deleted_at)
     for _at, together in islice(found, MAX_UNDO):
-        yield Deletion(list(together))
+        yield list(together)
 
 
 @prepared_rows()

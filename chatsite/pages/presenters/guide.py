@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from chatsite import slots
 from chatsite.turns import variations
 from chatsite.turns.lifecycle import unfinished
-from memory import versions
+from memory import context, versions
 from memory.models import Conversation, Message
 
 from ..demo import QUESTION, ScriptLine, find_lines
@@ -32,14 +32,6 @@ class Guide:
     version: int = 0  # of the summary to edit
     is_asked_again: bool = False
 
-    @property
-    def heading(self) -> str:
-        if self.step in ("watch", "wait"):
-            return _("The demo")
-        if self.step == "end":
-            return _("That is Windowpane")
-        return _("Your turn")
-
 
 def find_guide_step(conversation: Conversation) -> Guide:
     """Return the next step."""
@@ -51,12 +43,8 @@ def find_guide_step(conversation: Conversation) -> Guide:
     if not any(summary.author_id for summary in summaries):
         return Guide("edit", version=summaries[0].version)
     edited = conversation.summaries.exclude(author=None).earliest("version")
-    asked_since = conversation.messages.filter(
-        role=Message.Role.USER,
-        superseded_at=None,
-        deleted_at=None,
-        excluded_at=None,
-        created_at__gt=edited.created_at,
+    asked_since = context.visible_messages(conversation).filter(
+        role=Message.Role.USER, created_at__gt=edited.created_at
     )
     if not asked_since.exists():
         # The same id in each tab, and another one where the question was deleted.

@@ -32,9 +32,8 @@ class SentRule:
     @classmethod
     def from_rule(cls, rule: StandingRule) -> "SentRule":
         block, key = rule.block, name_statement("rule", rule.ref)
-        return cls(
-            *(block.seq, block.date, block.text), *(rule.pk, rule.is_confirmed), key=key
-        )
+        said = (block.seq, block.date, block.text)
+        return cls(*said, rule.pk, rule.is_confirmed, key=key)
 
 
 def list_sent_rules(

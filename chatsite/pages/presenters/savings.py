@@ -59,7 +59,7 @@ def measure_savings(conversation: Conversation) -> Savings:
     sent = list_prompts(conversation)
     tokens = sum(prompt.sent for prompt in sent)
     whole = round(sum(prompt.whole for prompt in sent))
-    spent = list(_sum_summaries(conversation))
+    spent = list(sum_summaries(conversation))
     return Savings(
         replies=len(sent),
         sent=tokens,
@@ -124,7 +124,7 @@ def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[
         yield plain * conversation.token_ratio + conversation.token_overhead
 
 
-def _sum_summaries(conversation: Conversation) -> QuerySet[ModelCall, Any]:
+def sum_summaries(conversation: Conversation) -> QuerySet[ModelCall, Any]:
     """Return, for each model that has summarised, its name, tokens read and written."""
     rows = _select_own_calls(conversation, ModelCall.Purpose.SUMMARY)
     return (

@@ -9,14 +9,13 @@ from typing import Any
 from chatsite.turns import requests
 from chatsite.turns.models import Turn
 from memory import bundle
-from memory.context import RequestContext
+from memory.context import HeldContext, RequestContext
 from memory.engine.compose import digest_body, pick_fields
 from memory.engine.tools import response_items
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
 MARKS = ("superseded", "excluded", "pinned", "deleted")
-TIMES = (*MARKS, "imported")
 # Who wrote a version is named there.
 SUMMARY_FIELDS = [n for n in bundle.SUMMARY_FIELDS if n not in ("author_id", "preset")]
 
@@ -33,24 +32,12 @@ def list_messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
             turn = turns[row.seq]
         is_reply = row.role == Message.Role.ASSISTANT
         yield {
-            "seq": row.seq,
-            "role": row.role,
-            "text": row.text,
-            "sent_text": row.sent_text,
-            "reasoning": row.reasoning,
-            "extras": row.extras,
+            **{name: getattr(row, name) for name in bundle.MESSAGE_FIELDS},
+            **{name: getattr(row, f"{name}_at") is not None for name in MARKS},
             "state": turn.state if turn else Turn.State.DONE,
-            "created_at": row.created_at,
-            "client_id": row.client_id,
             "turn": turn.pk if turn else None,
             "model": (row.model or _name_model(turn, conversation)) if is_reply else "",
             "error": turn.error if turn else "",
-            "tool_calls": row.tool_calls,
-            "tool_call_id": row.tool_call_id,
-            "attachments": row.attachments,
-            "late_for": row.late_for,
-            **{name: getattr(row, f"{name}_at") is not None for name in MARKS},
-            **{f"{name}_at": getattr(row, f"{name}_at") for name in TIMES},
         }
     yield from _list_running(turn, conversation)
 
@@ -81,15 +68,13 @@ def describe_context(conversation: Conversation, reply: int | None) -> dict[str,
 
     Raises ModelCall.DoesNotExist for a number that is no reply.
     """
-    call = None
-    if reply is not None:
-        call = requests.reply_call(conversation, reply)
-        if call is None:
-            raise ModelCall.DoesNotExist
+    call = None if reply is None else requests.reply_call(conversation, reply)
+    if reply is not None and call is None:
+        raise ModelCall.DoesNotExist
     built = (
         rebuilding.rebuild_context(call) if call else requests.next_turn(conversation)
     )
-    return {
+    found = {
         "messages": built.wire,
         "sha256": built.sha256,
         **_describe_body(conversation, call, built),
@@ -100,12 +85,13 @@ def describe_context(conversation: Conversation, reply: int | None) -> dict[str,
             "reported": call.tokens_input if call else None,
             "cached": call.tokens_cached if call else None,
             "output": call.tokens_output if call else None,
-            **_split_tokens(built),
         },
         "refs": built.refs,
-        **_describe_held(built),
         "model": call.model if call else built.model or requests.model_of(conversation),
     }
+    if built.read_held:
+        _add_held(found, built, built.read_held())
+    return found
 
 
 def _describe_body(
@@ -132,28 +118,17 @@ def _describe_body(
     return found | {"body_unknown": unknown} | given
 
 
-def _split_tokens(built: RequestContext) -> dict[str, int]:
-    """Return the estimate by where it is; {} if the provider holds nothing."""
-    if not built.read_held:
-        return {}
+def _add_held(found: dict[str, Any], built: RequestContext, held: HeldContext) -> None:
+    """Add what the provider holds besides what was sent, and its part of the tokens."""
     kinds = ("held", "only_there")
     apart = {kind: dict(built.parts).get(kind, 0) for kind in kinds}
-    return {"sent": built.tokens - sum(apart.values()), **apart}
-
-
-def _describe_held(built: RequestContext) -> dict[str, Any]:
-    """Return what the provider holds besides what was sent."""
-    if not built.read_held:
-        return {}
-    held = built.read_held()
-    return {
-        "held": {
-            "system": held.system,
-            "tools": held.tools,
-            "messages": held.wire,
-            "sha256": held.sha256,
-            "is_proved": held.is_proved,
-        }
+    found["tokens"] |= {"sent": built.tokens - sum(apart.values()), **apart}
+    found["held"] = {
+        "system": held.system,
+        "tools": held.tools,
+        "messages": held.wire,
+        "sha256": held.sha256,
+        "is_proved": held.is_proved,
     }
 
 

@@ -1,6 +1,6 @@
 """Filters of the pages: safe HTML of a text, and numbers as people write them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any
@@ -23,14 +23,18 @@ from chatsite.protocol import errors
 from chatsite.staticfiles import BUNDLES, list_parts
 from memory import transcript
 from memory.engine.summaries.dropped import DroppedCount, DroppedDetail
-from memory.models import Conversation, Message, Summary
+from memory.models import Message, Summary
 from memory.ranges import Ranges
 
 from .. import parts
 from ..markdown import render_markdown
-from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
+from ..presenters.transcript_pane import ShownMessage, TurnView
 
 register = template.Library()
+register.simple_tag(parts.render_turn, name="turn")
+register.simple_tag(parts.render_divider, name="divider")
+register.simple_tag(parts.render_row, takes_context=True, name="conversation_row")
+register.simple_tag(parts.render_summary_block, name="summary_block")
 register.simple_tag(parts.render_seen_message, name="seen_message")
 register.simple_tag(parts.render_glances, name="glances")
 register.simple_tag(parts.render_switch, name="switch")
@@ -93,11 +97,6 @@ def address(context: template.Context) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def turn(context: template.Context, view: TurnView) -> SafeString:
-    return parts.render_turn(context["conversation"], view)
-
-
-@register.simple_tag(takes_context=True)
 def slot(context: template.Context, place: str, **values: object) -> SafeString:
     """Return all that apps show in this slot of a page."""
     return slots.draw(place, context=context, **values)
@@ -109,7 +108,9 @@ def conversation_stylesheets(context: template.Context) -> SafeString:
 
     Only if the page shows some, or the next reply may have some.
     """
-    paths, turns = [], list(_list_turns(context))
+    panes = filter(None, map(context.get, ("older", "pane")))
+    items = (item for pane in panes for item in pane.items)
+    paths, turns = [], [item for item in items if isinstance(item, TurnView)]
     has_tools = registry.list_offered(context["conversation"])
     if has_tools or any(turn.cards for turn in turns):
         paths.append("tools/tools.css")
@@ -117,13 +118,6 @@ def conversation_stylesheets(context: template.Context) -> SafeString:
         paths.append("css/files.css")
     link = '<link rel="stylesheet" href="{}">'
     return format_html_join("", link, ((static(path),) for path in paths))
-
-
-def _list_turns(context: template.Context) -> Iterator[TurnView]:
-    """Yield the turns that the page of a conversation shows."""
-    panes = filter(None, map(context.get, ("older", "pane")))
-    items = (item for pane in panes for item in pane.items)
-    return (item for item in items if isinstance(item, TurnView))
 
 
 @register.simple_tag
@@ -161,36 +155,6 @@ def list_first_use(part: str) -> tuple[str, ...]:
 @register.simple_tag(takes_context=True)
 def step_card(context: template.Context, card: ToolCard) -> str:
     return card.draw(context["conversation"])
-
-
-@register.simple_tag(takes_context=True)
-def conversation_row(
-    context: template.Context, row: Conversation, opened: object
-) -> SafeString:
-    return parts.render_row(
-        row,
-        is_open=str(row.uuid) == str(opened),
-        query=context["query"],
-        chosen=context["chosen"],
-        selecting=context["selecting"],
-        names=context["row_marks"].get(row.pk, ()),
-    )
-
-
-@register.simple_tag(takes_context=True)
-def divider(context: template.Context, line: Divider) -> SafeString:
-    return parts.render_divider(context["conversation"], line)
-
-
-@register.simple_tag(takes_context=True)
-def summary_block(context: template.Context, summary: Summary) -> SafeString:
-    section = context["section"]
-    return parts.render_summary_block(
-        context["conversation"],
-        summary,
-        is_past=not section.can_switch,
-        is_off=f"summary-{summary.version}" in section.off,
-    )
 
 
 @register.filter
