@@ -73,12 +73,12 @@ def link_numbers(token: Token, cited: Mapping[int, CitedSource]) -> Iterator[Tok
     for found in CITATION.finditer(text):
         if not any(int(number) in cited for number in NUMBER.findall(found[1])):
             continue
-        yield _make_token(token, "text", text[end : found.start()])
+        yield make_text(token, text[end : found.start()])
         yield Token("sup_open", "sup", 1)
         yield from _link_each(token, found[0], cited)
         yield Token("sup_close", "sup", -1)
         end = found.end()
-    yield _make_token(token, "text", text[end:])
+    yield make_text(token, text[end:])
 
 
 def _link_each(
@@ -91,14 +91,15 @@ def _link_each(
             continue
         # Of a single one the brackets are a part of the link: so it is not too small.
         start, stop = (0, len(text)) if is_one else found.span()
-        yield _make_token(like, "text", text[end:start])
+        yield make_text(like, text[end:start])
         target = {"href": source.address, "title": source.title}
         yield Token("link_open", "a", 1, target, level=like.level)
-        yield _make_token(like, "text", text[start:stop])
+        yield make_text(like, text[start:stop])
         yield Token("link_close", "a", -1, level=like.level)
         end = stop
-    yield _make_token(like, "text", text[end:])
+    yield make_text(like, text[end:])
 
 
-def _make_token(like: Token, kind: str, content: str) -> Token:
-    return Token(kind, "", 0, content=content, level=like.level)
+def make_text(like: Token, content: str) -> Token:
+    """Return a token of this text, at the level of another."""
+    return Token("text", "", 0, content=content, level=like.level)

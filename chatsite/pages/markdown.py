@@ -4,9 +4,9 @@ Text whose formatting would be too dear, or would lose words, is shown as it is.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import zip_longest
+from itertools import pairwise
 from typing import Any
 from unicodedata import east_asian_width
 
@@ -145,7 +145,8 @@ def _add_usual(state: StateCore) -> None:
             token.children = list(_break_lines(token.children, is_cell=is_cell))
         token.children = list(_link_addresses(token.children))
         if cited:
-            token.children = list(_link_sources(token.children, cited))
+            link = partial(citations.link_numbers, cited=cited)
+            token.children = list(_link_outside(token.children, link))
 
 
 def _break_lines(children: list[Token], *, is_cell: bool) -> Iterator[Token]:
@@ -154,7 +155,7 @@ def _break_lines(children: list[Token], *, is_cell: bool) -> Iterator[Token]:
         for found in BREAK.finditer(token.content) if token.type == "text" else ():
             is_word = found[0].startswith(" ") and found[0].endswith(" ")
             if is_cell or not is_word:
-                yield _make_text(token, token.content[end : found.start()])
+                yield citations.make_text(token, token.content[end : found.start()])
                 yield Token("hardbreak", "br", 0, level=token.level)
                 end = found.end()
         if end:
@@ -164,28 +165,23 @@ def _break_lines(children: list[Token], *, is_cell: bool) -> Iterator[Token]:
 
 def _link_addresses(children: list[Token]) -> Iterator[Token]:
     """Yield the same tokens, with addresses in texts outside of links as links."""
-    is_inside = False
-    for token, following in zip_longest(children, children[1:]):
-        if token.type in ("link_open", "link_close"):
-            is_inside = token.type == "link_open"
-        if token.type != "text" or is_inside:
-            yield token
-            continue
-        starts_link = following is not None and following.type == "link_open"
-        if starts_link and following.markup != "autolink":
+    for token, following in pairwise(children):
+        is_link = following.type == "link_open" and following.markup != "autolink"
+        if token.type == "text" and is_link:
             token.content = token.content.removesuffix("!")
-        yield from _link_text(token)
+    return _link_outside(children, _link_text)
 
 
-def _link_sources(
-    children: list[Token], cited: Mapping[int, citations.CitedSource]
+def _link_outside(
+    children: list[Token], link: Callable[[Token], Iterator[Token]]
 ) -> Iterator[Token]:
+    """Yield the same tokens, with what `link` makes of texts outside of links."""
     is_inside = False
     for token in children:
         if token.type in ("link_open", "link_close"):
             is_inside = token.type == "link_open"
         if token.type == "text" and not is_inside:
-            yield from citations.link_numbers(token, cited)
+            yield from link(token)
         else:
             yield token
 
@@ -197,12 +193,12 @@ def _link_text(token: Token) -> Iterator[Token]:
         href = _parser.normalizeLink(address)
         if not (_parser.validateLink(href) and ABSOLUTE.match(href)):
             continue
-        yield _make_text(token, token.content[end : found.start()])
+        yield citations.make_text(token, token.content[end : found.start()])
         yield Token("link_open", "a", 1, {"href": href}, level=token.level)
-        yield _make_text(token, address)
+        yield citations.make_text(token, address)
         yield Token("link_close", "a", -1, level=token.level)
         end = found.start() + len(address)
-    yield _make_text(token, token.content[end:])
+    yield citations.make_text(token, token.content[end:])
 
 
 def _without_end(address: str) -> str:
@@ -214,10 +210,6 @@ def _without_end(address: str) -> str:
         end -= 1
         surplus -= address[end] == ")"
     return address[:end]
-
-
-def _make_text(like: Token, content: str) -> Token:
-    return Token("text", "", 0, content=content, level=like.level)
 
 
 def _parse_footnote(state: StateInline, silent: bool) -> bool:
@@ -373,7 +365,16 @@ def render_part(
     html = _format_html(_typed_parser if is_typed else _parser, text, links)
     if html is None:
         return None
-    return mark_safe(_sanitise_html(html))  # noqa: S308 - nh3 has just cleaned it
+    clean = nh3.clean(
+        html,
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes=SCHEMES,
+        attribute_filter=_keep_attribute,
+        link_rel="nofollow noopener noreferrer",
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+    )
+    return mark_safe(clean)  # noqa: S308 - nh3 has just cleaned it
 
 
 def find_blocks(text: str, links: dict[str, Any]) -> list[Token] | None:
@@ -409,18 +410,6 @@ def _format_html(parser: MarkdownIt, text: str, links: dict[str, Any]) -> str | 
         return parser.renderer.render(tokens, parser.options, links)
     except RecursionError:
         return None
-
-
-def _sanitise_html(html: str) -> str:
-    return nh3.clean(
-        html,
-        tags=TAGS,
-        attributes=ATTRIBUTES,
-        url_schemes=SCHEMES,
-        attribute_filter=_keep_attribute,
-        link_rel="nofollow noopener noreferrer",
-        set_tag_attribute_values={"a": {"target": "_blank"}},
-    )
 
 
 def code_class(info: str) -> str:
