@@ -26,9 +26,8 @@ def switch_part(request: HttpRequest, conversation: Conversation) -> Values:
     sentence says why not.
     """
     try:
-        switch(
-            conversation, request.POST.get("part", ""), on=bool(request.POST.get("on"))
-        )
+        on = bool(request.POST.get("on"))
+        switch(conversation, request.POST.get("part", ""), on=on)
     except (ActionError, CommandError) as error:
         return answer_notice(request, conversation, Notice(str(error), is_error=True))
     async_to_sync(events.publish_change)(conversation.pk)

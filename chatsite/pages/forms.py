@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.forms import BoundField
-from django.forms.fields import InvalidJSONInput
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -183,30 +182,19 @@ class NewConversationForm(forms.Form):
         return any(field.errors for field in self.options)
 
 
-class StorableField(forms.JSONField):
-    """JSON that both databases hold and that every page can show again."""
+class StorableDecoder(json.JSONDecoder):
+    """A decoder that refuses what a database can't hold or a page can't show again."""
 
     # Policies have three levels.
     MAX_DEPTH = 20
 
-    def to_python(self, value: Any) -> Any:
+    def decode(self, text: str) -> Any:
         try:
-            found = super().to_python(value)
+            found = super().decode(text)
             self._check(found)
         except (RecursionError, ValueError) as error:
             # Nested too deep, a number with thousands of digits, NUL, half a character.
-            raise forms.ValidationError(
-                self.error_messages["invalid"], code="invalid", params={"value": value}
-            ) from error
-        return found
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return refused input as it was typed, to show it again."""
-        try:
-            found = super().bound_data(data, initial)
-            self._check(found)
-        except (RecursionError, ValueError):
-            return InvalidJSONInput(data)
+            raise json.JSONDecodeError(str(error), text, 0) from error
         return found
 
     def _check(self, value: Any, depth: int = 0) -> None:
@@ -225,8 +213,24 @@ class StorableField(forms.JSONField):
             raise ValueError("no number")
 
 
+class StorableField(forms.JSONField):
+    """JSON that both databases hold and that every page can show again."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(decoder=StorableDecoder, **options)
+
+
 class OverridesField(StorableField):
-    """Empty where there are none, not the word null."""
+    """Settings over a preset; empty where there are none, not the word null."""
+
+    def __init__(self, **attrs: Any) -> None:
+        placeholder = '{"trigger": ["tokens", 2000], "keep": ["turns", 3]}'
+        attrs |= {"spellcheck": "false", "placeholder": placeholder}
+        super().__init__(
+            label=_("Override the preset (JSON)"),
+            required=False,
+            widget=forms.Textarea(attrs=attrs),
+        )
 
     def prepare_value(self, value: object) -> object:
         return "" if value is None else super().prepare_value(value)
@@ -316,17 +320,7 @@ class PolicyForm(DetailedForm):
     no_recall = forms.BooleanField(
         label=_("Do not search earlier messages"), required=False
     )
-    overrides = OverridesField(
-        label=_("Override the preset (JSON)"),
-        required=False,
-        widget=forms.Textarea(
-            attrs={
-                "rows": 3,
-                "spellcheck": "false",
-                "placeholder": '{"trigger": ["tokens", 2000], "keep": ["turns", 3]}',
-            }
-        ),
-    )
+    overrides = OverridesField(rows=3)
 
     # What was in force when the form was drawn.
     seen = StorableField(required=False, widget=forms.HiddenInput)
@@ -343,11 +337,6 @@ class PolicyForm(DetailedForm):
         # Facts are on by default, which overrides nothing.
         self.DETAILS = (*self.DETAILS, *(form_fields["policy"].keys() - {"facts"}))
         self.order_fields(self.field_order)
-
-    @classmethod
-    def list_settings(cls) -> tuple[str, ...]:
-        """Return the settings with a field of the same name, those of apps included."""
-        return (*cls.SETTINGS, *form_fields["policy"])
 
     @classmethod
     def for_conversation(
@@ -419,7 +408,7 @@ class PolicyForm(DetailedForm):
                 kind = self.cleaned_data.get(f"{name}_kind")
                 is_whole = kind not in policy.SHARES and size == int(size)
                 yield name, [kind, int(size) if is_whole else size]
-        for name in self.list_settings():
+        for name in (*self.SETTINGS, *form_fields["policy"]):
             if self.cleaned_data.get(name) not in (None, ""):
                 yield name, self.cleaned_data[name]
 

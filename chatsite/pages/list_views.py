@@ -255,9 +255,18 @@ def begin_branch(request: HttpRequest, conversation: Conversation) -> HttpRespon
     except CommandError as error:
         if error.code == "not_found":
             raise Http404 from None
-        values = {"code": error.code, "detail": error.detail}
-        if request.htmx:
-            # htmx swaps in nothing that came with an error.
-            return render(request, "chat/_error.html", values)
-        return retry_later(render(request, "chat/refused.html", values), error)
+        return refuse_branch(request, error)
     return lead_to(request, made)
+
+
+def refuse_branch(
+    request: HttpRequest, error: transcript.TextError | CommandError
+) -> HttpResponse:
+    """Answer why there is no branch, and if it was a limit, when to try again."""
+    values = {"code": error.code, "detail": error.detail}
+    if request.htmx:
+        # htmx swaps in nothing that came with an error.
+        return render(request, "chat/_error.html", values)
+    refused = render(request, "chat/refused.html", values, status=409)
+    is_pace = isinstance(error, CommandError) and error.retry_after
+    return retry_later(refused, error) if is_pace else refused

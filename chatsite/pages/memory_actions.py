@@ -252,11 +252,20 @@ def _in_force(conversation: Conversation) -> list[int]:
     return [summary.version for summary in versions.active_summaries(conversation)]
 
 
-def _make_undoable(conversation: Conversation, text: str, before: list[int]) -> Notice:
-    """Make a notice whose undo puts the versions `before` in force again."""
-    values = {"versions": _write_versions(before)}
-    values["made"] = _write_versions(_in_force(conversation))
-    return Notice(text, address_of(conversation, "reinstate"), values)
+def version_action(view: Callable[..., str]) -> Callable[..., HttpResponse]:
+    """Make a memory action whose undo puts the versions before it in force again."""
+
+    @memory_action
+    @wraps(view)
+    def acted(
+        request: HttpRequest, conversation: Conversation, **kwargs: Any
+    ) -> Notice:
+        values = {"versions": _write_versions(_in_force(conversation))}
+        text = view(request, conversation, **kwargs)
+        values["made"] = _write_versions(_in_force(conversation))
+        return Notice(text, address_of(conversation, "reinstate"), values)
+
+    return acted
 
 
 def _write_versions(numbers: Iterable[int]) -> str:
@@ -276,20 +285,19 @@ def _read_made(request: HttpRequest) -> list[int] | None:
     return None if made is None else _read_versions(made)
 
 
-@memory_action
-def reinstate_as_owner(request: HttpRequest, conversation: Conversation) -> Notice:
+@version_action
+def reinstate_as_owner(request: HttpRequest, conversation: Conversation) -> str:
     """Undo: the versions named are in force again."""
     wanted = _read_versions(request.POST.get("versions", ""))
-    before, made = _in_force(conversation), _read_made(request)
+    made = _read_made(request)
     actions.reinstate_versions(conversation, wanted, author=request.user, made=made)
-    return _make_undoable(conversation, _("Undone."), before)
+    return _("Undone.")
 
 
-@memory_action
+@version_action
 def restore_as_owner(
     request: HttpRequest, conversation: Conversation, *, version: int
-) -> Notice:
-    before = _in_force(conversation)
+) -> str:
     new = actions.restore_version(
         conversation,
         version,
@@ -298,39 +306,33 @@ def restore_as_owner(
         edited=_read_edited(request),
     )
     text = _("Version %(old)s was restored as v%(new)s.")
-    return _make_undoable(
-        conversation, text % {"old": version, "new": new.version}, before
-    )
+    return text % {"old": version, "new": new.version}
 
 
-@memory_action
+@version_action
 def rewrite_as_owner(
     request: HttpRequest, conversation: Conversation, *, version: int
-) -> Notice:
-    before = _in_force(conversation)
+) -> str:
     # After the notice that another version has replaced it, the text can be sent again.
     seen = (_read_versions(request.POST.get("seen", "")) or [version])[0]
     new = actions.rewrite_summary(
         conversation, seen, request.POST.get("text"), author=request.user
     )
     text = _("Saved as v%(new)s. The model now reads your version.")
-    return _make_undoable(conversation, text % {"new": new.version}, before)
+    return text % {"new": new.version}
 
 
-@memory_action
-def rebuild_as_owner(request: HttpRequest, conversation: Conversation) -> Notice:
+@version_action
+def rebuild_as_owner(request: HttpRequest, conversation: Conversation) -> str:
     limits.admit_spending(conversation.owner_id)
-    before = _in_force(conversation)
     actions.rebuild_memory(conversation)
     async_to_sync(runner.compact_soon)(conversation.pk)
-    text = _("The summaries were cleared. New ones are written when needed.")
-    return _make_undoable(conversation, text, before)
+    return _("The summaries were cleared. New ones are written when needed.")
 
 
-@memory_action
-def accept_as_owner(request: HttpRequest, conversation: Conversation) -> Notice:
+@version_action
+def accept_as_owner(request: HttpRequest, conversation: Conversation) -> str:
     """Compact as previewed, with the text of the box."""
-    before = _in_force(conversation)
     new = proposals.accept_proposal(
         conversation,
         request.POST.get("signature", ""),
@@ -339,12 +341,9 @@ def accept_as_owner(request: HttpRequest, conversation: Conversation) -> Notice:
         open_from=lifecycle.open_from,
     )
     summary_proposals.drop_proposal(conversation)
-    text = _("Messages #%(first)s–#%(last)s were summarised (v%(version)s).") % {
-        "first": new.first_seq,
-        "last": new.last_seq,
-        "version": new.version,
-    }
-    return _make_undoable(conversation, text, before)
+    text = _("Messages #%(first)s–#%(last)s were summarised (v%(version)s).")
+    values = {"first": new.first_seq, "last": new.last_seq, "version": new.version}
+    return text % values
 
 
 @memory_action

@@ -31,7 +31,7 @@ from memory.transcript import TextError
 from .diff import diff_words as compare
 from .forms import PolicyForm, SearchForm
 from .presenters import context_pane, search, snapshot
-from .views import find_context, read_number
+from .views import context_values, find_context, read_number
 
 MAX_VERSIONS = 200
 
@@ -201,12 +201,6 @@ def search_memory(request: HttpRequest, conversation: Conversation) -> Values:
     }
 
 
-@conversation_fragment("chat/_context.html", "POST")
-def show_draft(request: HttpRequest, conversation: Conversation) -> Values:
-    """Show the right pane with what is being typed, as if it were sent now."""
-    return draw_draft(request, conversation)
-
-
 def draw_draft(request: HttpRequest, conversation: Conversation) -> Values:
     """Return the right pane of the next request, with the draft of a form."""
     text = request.POST.get("draft", "")[: settings.MESSAGE_MAX_CHARS]
@@ -218,17 +212,18 @@ def draw_draft(request: HttpRequest, conversation: Conversation) -> Values:
     return {"context": context_pane.model_view(conversation, draft=text, files=files)}
 
 
+# The right pane with what is being typed, as if it were sent now.
+show_draft = conversation_fragment("chat/_context.html", "POST")(draw_draft)
+
+
 @conversation_fragment("chat/_snapshot.html")
 def show_snapshot(request: HttpRequest, conversation: Conversation) -> Values:
     """Both panes as they were when a reply was requested."""
-    reply = read_number(request, "reply")
-    call = requests.reply_call(conversation, reply) if reply else None
-    if call is None:
+    if read_number(request, "reply") is None:
         raise Http404
-    return {
-        "context": context_pane.model_view(conversation, reply=reply),
-        "messages": snapshot.messages_at(conversation, call),
-    }
+    values = context_values(request, conversation)
+    call = values["context"].call
+    return values | {"messages": snapshot.messages_at(conversation, call)}
 
 
 @conversation_fragment("chat/_request_json.html")

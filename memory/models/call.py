@@ -50,6 +50,28 @@ def billed_tokens() -> dict[str, Any]:
     }
 
 
+def list_own_calls(
+    conversation: Conversation, purpose: str
+) -> models.QuerySet["ModelCall"]:
+    """Return the requests that were made here.
+
+    A branch or an import has older ones as copies.
+    """
+    rows = conversation.model_calls.filter(purpose=purpose)
+    return rows.filter(created_at__gte=conversation.created_at)
+
+
+def sum_summary_calls(
+    conversation: Conversation,
+) -> models.QuerySet["ModelCall", Any]:
+    """Return, for each model that has summarised, its name, tokens read and written."""
+    rows = list_own_calls(conversation, ModelCall.Purpose.SUMMARY).order_by()
+    return rows.values_list("model").annotate(
+        read=models.Sum(Coalesce("tokens_input", "tokens_estimated"), default=0),
+        written=models.Sum("tokens_output", default=0),
+    )
+
+
 class Prompt(History):
     """A text that is not part of any conversation but was sent with one.
 

@@ -8,7 +8,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from chatsite.accounts.access import Values, conversation_fragment
 from chatsite.ops.pace import Pace
 from chatsite.turns.requests import reply_call
-from memory.context import RequestContext
 from memory.models import Conversation, ModelCall
 from memory.view import rebuilding
 
@@ -51,13 +50,15 @@ def find_terms(call: ModelCall) -> Iterator[FoundTerm]:
     question = asked.text if asked and len(asked.text) <= QUESTION_CHARS else ""
     if question:
         sources.remove(asked)
+    # What the model may know besides: what is held, and images.
+    is_apart = built.read_held or dict(built.parts).get("only_there")
     found = Lookup(
         call.message.text,
         [source.text for source in sources],
         question,
         ranks=[source.rank for source in sources],
         today=(call.created_at.year, call.created_at.month, call.created_at.day),
-        has_unread=_has_unread(built),
+        has_unread=bool(is_apart or built.refs.get("images")),
     )
     for term in found.run():
         places = [(sources[n], start, end) for n, start, end in term.places]
@@ -71,9 +72,3 @@ def _show_place(place: tuple[SentText, int, int]) -> tuple[SentText, str, str]:
     last = text.find("\n", end)
     last = min(last if last >= 0 else len(text), first + LINE_CHARS)
     return source, text[start:end], text[first:last].strip()
-
-
-def _has_unread(built: RequestContext) -> bool:
-    """Return whether the model may know more: images, or what is held."""
-    is_apart = built.read_held or dict(built.parts).get("only_there")
-    return bool(is_apart or built.refs.get("images"))

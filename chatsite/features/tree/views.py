@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.accounts import account
 from chatsite.accounts.access import Values, conversation_fragment, conversation_view
-from chatsite.pages.list_views import lead_to, retry_later
+from chatsite.pages.list_views import lead_to, refuse_branch
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands
 from memory import transcript
@@ -33,13 +33,7 @@ def make_branch(request: HttpRequest, conversation: Conversation) -> HttpRespons
             client_id=request.POST.get("client_id", ""),
         )
     except (TextError, CommandError) as error:
-        values = {"code": error.code, "detail": error.detail}
-        if request.htmx:
-            # htmx swaps in nothing that came with an error.
-            return render(request, "chat/_error.html", values)
-        refused = render(request, "chat/refused.html", values, status=409)
-        is_pace = isinstance(error, CommandError) and error.retry_after
-        return retry_later(refused, error) if is_pace else refused
+        return refuse_branch(request, error)
     return lead_to(request, made)
 
 

@@ -7,16 +7,13 @@ The result can be negative.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-from django.db.models import QuerySet, Sum
-from django.db.models.functions import Coalesce
 
 from chatsite.llm import pricing
 from chatsite.turns.requests import model_of
 from memory import context
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
+from memory.models.call import list_own_calls, sum_summary_calls
 from memory.ranges import Totals
 
 
@@ -59,7 +56,7 @@ def measure_savings(conversation: Conversation) -> Savings:
     sent = list_prompts(conversation)
     tokens = sum(prompt.sent for prompt in sent)
     whole = round(sum(prompt.whole for prompt in sent))
-    spent = list(sum_summaries(conversation))
+    spent = list(sum_summary_calls(conversation))
     return Savings(
         replies=len(sent),
         sent=tokens,
@@ -85,7 +82,7 @@ def _price_savings(
 def list_prompts(conversation: Conversation) -> list[ReplyPrompt]:
     """Return the requests that brought a reply, in the order of the replies."""
     rows = list(
-        _select_own_calls(conversation, ModelCall.Purpose.REPLY)
+        list_own_calls(conversation, ModelCall.Purpose.REPLY)
         .exclude(message=None)
         .order_by("message__seq")
         .values_list("message__seq", "tokens_input", "tokens_estimated", "created_at")
@@ -103,15 +100,6 @@ def list_prompts(conversation: Conversation) -> list[ReplyPrompt]:
     ]
 
 
-def _select_own_calls(conversation: Conversation, purpose: str) -> QuerySet[ModelCall]:
-    """Return the requests that were made here.
-
-    A branch or an import has older ones as copies.
-    """
-    rows = conversation.model_calls.filter(purpose=purpose)
-    return rows.filter(created_at__gte=conversation.created_at)
-
-
 def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[float]:
     """Return the prompts of these replies, had each held all messages before it."""
     if not replies:
@@ -122,16 +110,3 @@ def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[
     for seq in replies:
         plain = totals.up_to(seq - 1) + system
         yield plain * conversation.token_ratio + conversation.token_overhead
-
-
-def sum_summaries(conversation: Conversation) -> QuerySet[ModelCall, Any]:
-    """Return, for each model that has summarised, its name, tokens read and written."""
-    rows = _select_own_calls(conversation, ModelCall.Purpose.SUMMARY)
-    return (
-        rows.order_by()
-        .values_list("model")
-        .annotate(
-            read=Sum(Coalesce("tokens_input", "tokens_estimated"), default=0),
-            written=Sum("tokens_output", default=0),
-        )
-    )

@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
-from django.db.models import Sum
-from django.db.models.functions import Coalesce
-
 from memory import versions
 from memory.engine.compose import quote_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
 from memory.evaluation.metrics import count_cacheable
 from memory.models import Conversation, ModelCall, Prompt
+from memory.models.call import list_own_calls, sum_summary_calls
 from memory.ranges import Totals
 
 from .replay_steps import PlayedTurn
@@ -28,11 +26,8 @@ Part = tuple[Any, ...]
 
 def read_turns(conversation: Conversation, last_seq: int) -> list[PlayedTurn]:
     """Return the latest request for each message, of requests made on this site."""
-    rows = conversation.model_calls.filter(
-        purpose=ModelCall.Purpose.REPLY,
-        message__superseded_at=None,
-        message__seq__lte=last_seq,
-        created_at__gte=conversation.created_at,
+    rows = list_own_calls(conversation, ModelCall.Purpose.REPLY).filter(
+        message__superseded_at=None, message__seq__lte=last_seq
     )
     values = rows.order_by("id").values_list(
         "pk", "refs", "tokens_input", "tokens_estimated"
@@ -51,14 +46,8 @@ def read_turns(conversation: Conversation, last_seq: int) -> list[PlayedTurn]:
 
 def count_summary_tokens(conversation: Conversation) -> tuple[int, int]:
     """Return the tokens that the summariser has read and written on this site."""
-    rows = conversation.model_calls.filter(
-        purpose=ModelCall.Purpose.SUMMARY, created_at__gte=conversation.created_at
-    )
-    found = rows.aggregate(
-        read=Sum(Coalesce("tokens_input", "tokens_estimated"), default=0),
-        written=Sum("tokens_output", default=0),
-    )
-    return found["read"], found["written"]
+    spent = sum_summary_calls(conversation)
+    return sum(read for _, read, _ in spent), sum(written for *_, written in spent)
 
 
 def is_whole_request(refs: object) -> bool:

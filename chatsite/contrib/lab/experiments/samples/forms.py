@@ -73,18 +73,7 @@ class TriedPolicyForm(forms.Form):
         choices=lambda: [("", capfirst(_("none"))), *preset_choices()],
         required=False,
     )
-    overrides = OverridesField(
-        label=_("Override the preset (JSON)"),
-        required=False,
-        widget=forms.Textarea(
-            attrs={
-                "rows": 2,
-                "cols": 60,
-                "spellcheck": "false",
-                "placeholder": '{"trigger": ["tokens", 2000], "keep": ["turns", 3]}',
-            }
-        ),
-    )
+    overrides = OverridesField(rows=2, cols=60)
 
     def clean(self) -> dict[str, Any]:
         values = super().clean()
