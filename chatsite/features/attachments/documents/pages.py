@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import nh3
 
 from ..encodings import decode_page
-from .parts import Parts, Text, UnreadableError, parse_xml
+from .parts import Parts, Text, UnreadableError, list_elements
 
 # Web pages: what begins a line of its own, what separates cells, and what is no text.
 BLOCKS = {
@@ -98,21 +98,16 @@ def read_epub(parts: Parts, text: Text) -> None:
 
 def list_chapters(parts: Parts) -> Iterator[str]:
     """Yield the paths of the pages of a book, in the order of its spine."""
-    packages: list[str] = []
+    roots = list_elements(parts.read("META-INF/container.xml"), "rootfile")
+    package = roots[0][1]["full-path"]
     items: dict[str, str] = {}
     spine: dict[str, None] = {}
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        if tag == "rootfile":
-            packages.append(attributes["full-path"])
-        elif tag == "item":
-            items[attributes["id"]] = unquote(attributes["href"])
-        elif tag == "itemref":
-            spine[attributes["idref"]] = None
-
-    parse_xml(parts.read("META-INF/container.xml"), start)
-    parse_xml(parts.read(packages[0]), start)
-    folder = posixpath.dirname(packages[0])
+    for tag, each in list_elements(parts.read(package), "item", "itemref"):
+        if tag == "item":
+            items[each["id"]] = unquote(each["href"])
+        else:
+            spine[each["idref"]] = None
+    folder = posixpath.dirname(package)
     for name in spine:
         path = posixpath.normpath(posixpath.join(folder, items.get(name, "")))
         if path in parts:

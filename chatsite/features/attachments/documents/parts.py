@@ -102,17 +102,15 @@ class Parts:
     def read_relations(self, path: str) -> dict[str, tuple[str, str]]:
         """Return {id: (last word of the kind, path)} of the parts named here."""
         folder, name = posixpath.split(path)
-        found: dict[str, tuple[str, str]] = {}
-
-        def start(tag: str, attributes: dict[str, str]) -> None:
-            if tag == "Relationship" and attributes.get("TargetMode") != "External":
-                target = posixpath.join("/", folder, unquote(attributes["Target"]))
-                kind = attributes["Type"].rpartition("/")[2]
-                found[attributes["Id"]] = kind, posixpath.normpath(target)[1:]
-
         relations = f"{folder}/_rels/{name}.rels".lstrip("/")
-        if relations in self:
-            parse_xml(self.read(relations), start)
+        if relations not in self:
+            return {}
+        found: dict[str, tuple[str, str]] = {}
+        for _, each in list_elements(self.read(relations), "Relationship"):
+            if each.get("TargetMode") != "External":
+                target = posixpath.join("/", folder, unquote(each["Target"]))
+                kind = each["Type"].rpartition("/")[2]
+                found[each["Id"]] = kind, posixpath.normpath(target)[1:]
         return found
 
 
@@ -154,6 +152,18 @@ def parse_xml(
     parser.Parse(data, True)
 
 
+def list_elements(data: bytes, *tags: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the elements with one of these tags, each with its attributes."""
+    found: list[tuple[str, dict[str, str]]] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if tag in tags:
+            found.append((tag, attributes))
+
+    parse_xml(data, start)
+    return found
+
+
 def parse_into(reader: Any, data: bytes) -> None:
     """Parse XML and pass its elements and characters to a reader's methods."""
     parse_xml(data, reader.start_element, reader.end_element, reader.add_characters)
@@ -168,14 +178,8 @@ def find_main(parts: Parts) -> str:
 
 def list_ids(parts: Parts, path: str, tag: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the path of each part that elements of this tag list."""
-    relations, found = parts.read_relations(path), []
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        if name == tag:
-            found.append(attributes)
-
-    parse_xml(parts.read(path), start)
-    for each in found:
+    relations = parts.read_relations(path)
+    for _, each in list_elements(parts.read(path), tag):
         # The id of the relation has the name of the element's own, which is a number.
         _, target = relations.get(each.get("id", ""), ("", ""))
         if target in parts:

@@ -4,13 +4,22 @@ It knows no Django: it runs in the program of document_text.py.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from .charts import read_drawn
 from .number_formats import Show, read_formats, show_general
 from .office import OfficeText
-from .parts import Parts, Text, find_main, list_ids, parse_into, parse_xml
+from .parts import (
+    Parts,
+    Text,
+    find_main,
+    list_elements,
+    list_ids,
+    parse_into,
+    parse_xml,
+)
 
 # Empty columns between two cells that are shown as such.
 MAX_GAP = 50
@@ -19,28 +28,25 @@ HEADER_CODES = re.compile(r'&(?:"[^"]*"|\d{1,3}|K[0-9A-F]{6}|.)')
 HEADERS = re.compile(r"(?:odd|even|first)(Header|Footer)")
 
 
-def read_shared(parts: Parts, path: str) -> list[str]:
-    """Return the shared texts that cells refer to by number."""
-    found: list[str] = []
+def pass_on_texts(
+    data: bytes, wanted: str, take: Callable[[dict[str, str], str], None]
+) -> None:
+    """Pass on the attributes and the text of each element with the wanted tag."""
+    opened: dict[str, dict[str, str]] = {}
     said: list[str] = []
-    # The pronunciation is beside the text.
-    state = {"t": False, "rPh": False}
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        state[tag] = True
 
     def end(tag: str) -> None:
-        state[tag] = False
-        if tag == "si":
-            found.append("".join(said))
+        attributes = opened.pop(tag, {})
+        if tag == wanted:
+            take(attributes, "".join(said))
             said.clear()
 
     def say(part: str) -> None:
-        if state["t"] and not state["rPh"]:
+        # The pronunciation is beside the text.
+        if "t" in opened and "rPh" not in opened:
             said.append(part)
 
-    parse_xml(parts.read(path), start, end, say)
-    return found
+    parse_xml(data, opened.__setitem__, end, say)
 
 
 class SheetText:
@@ -53,13 +59,15 @@ class SheetText:
         self._origin = origin
         self._column = self._next = 0
         self._kind, self._style = "n", 0
-        self._is_value = self._is_spoken = False
-        self._is_formula = self._has_formula = False
+        self._has_formula = False
+        # The elements that are open.
+        self._path: list[str] = []
         self._said: list[str] = []
         self._formula: list[str] = []
         self.headers: dict[str, str] = {}
 
     def start_element(self, tag: str, attributes: dict[str, str]) -> None:
+        self._path.append(tag)
         if tag == "row":
             self._column = self._next = 0
         elif tag == "c":
@@ -69,26 +77,18 @@ class SheetText:
             self._style = int(attributes.get("s", "0"))
             self._has_formula = False
         elif tag == "f":
-            self._is_formula = self._has_formula = True
-        elif tag == "rPh":
-            self._is_spoken = True
-        elif tag in ("v", "t") or HEADERS.fullmatch(tag):
-            self._is_value = True
+            self._has_formula = True
 
     def add_characters(self, part: str) -> None:
-        if self._is_formula:
+        tag = self._path[-1]
+        if tag == "f":
             self._formula.append(part)
-        elif self._is_value and not self._is_spoken:
+        elif (tag in ("v", "t") or HEADERS.fullmatch(tag)) and "rPh" not in self._path:
             self._said.append(part)
 
     def end_element(self, tag: str) -> None:
-        if tag in ("v", "t"):
-            self._is_value = False
-        elif tag == "f":
-            self._is_formula = False
-        elif tag == "rPh":
-            self._is_spoken = False
-        elif tag == "c":
+        self._path.pop()
+        if tag == "c":
             self._end_cell()
         elif tag == "row" and self._column:
             self._text.add_text("\n")
@@ -96,7 +96,6 @@ class SheetText:
             words = HEADER_CODES.sub(" ", "".join(self._said))
             self.headers[" ".join(words.split())] = found[1]
             self._said.clear()
-            self._is_value = False
 
     def _end_cell(self) -> None:
         value, formula = "".join(self._said), "".join(self._formula)
@@ -138,7 +137,8 @@ def read_xlsx(parts: Parts, text: Text) -> None:
     origin, hidden = _read_workbook(parts, main)
     for kind, path in parts.read_relations(main).values():
         if kind == "sharedStrings" and path in parts:
-            shared = read_shared(parts, path)
+            # Cells refer to these texts by number.
+            pass_on_texts(parts.read(path), "si", lambda _, said: shared.append(said))
         elif kind == "styles" and path in parts:
             formats = read_formats(parts, path)
     for name, path in list_ids(parts, main, "sheet"):
@@ -153,15 +153,11 @@ def read_xlsx(parts: Parts, text: Text) -> None:
 def _read_workbook(parts: Parts, main: str) -> tuple[datetime, set[str]]:
     """Return the first day of the date system and the names of hidden sheets."""
     origin, hidden = datetime(1899, 12, 30), set()
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal origin
-        if tag == "workbookPr" and attributes.get("date1904") in ("1", "true"):
+    for tag, each in list_elements(parts.read(main), "workbookPr", "sheet"):
+        if tag == "workbookPr" and each.get("date1904") in ("1", "true"):
             origin = datetime(1904, 1, 1)
-        elif tag == "sheet" and attributes.get("state", "visible") != "visible":
-            hidden.add(attributes.get("name", ""))
-
-    parse_xml(parts.read(main), start)
+        elif tag == "sheet" and each.get("state", "visible") != "visible":
+            hidden.add(each.get("name", ""))
     return origin, hidden
 
 
@@ -171,8 +167,7 @@ def _read_beside(parts: Parts, path: str, text: Text) -> None:
         if target not in parts:
             continue
         if kind == "comments":
-            for comment in _list_comments(parts, target):
-                text.add_text(f"Comment {comment}\n")
+            pass_on_texts(parts.read(target), "comment", partial(_add_comment, text))
         elif kind == "drawing":
             part = text.begin_beside()
             OfficeText.read(parts, target, part)
@@ -181,22 +176,6 @@ def _read_beside(parts: Parts, path: str, text: Text) -> None:
             read_drawn(parts, target, text, OfficeText.read)
 
 
-def _list_comments(parts: Parts, path: str) -> Iterator[str]:
-    found: list[list[str]] = []
-    state = {"t": False, "rPh": False}
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        state[tag] = True
-        if tag == "comment":
-            found.append([f"{attributes.get('ref', '')}: "])
-
-    def end(tag: str) -> None:
-        state[tag] = False
-
-    def say(part: str) -> None:
-        if state["t"] and not state["rPh"] and found:
-            found[-1].append(part)
-
-    parse_xml(parts.read(path), start, end, say)
-    for each in found:
-        yield " ".join("".join(each).split())
+def _add_comment(text: Text, comment: dict[str, str], said: str) -> None:
+    words = " ".join(f"{comment.get('ref', '')}: {said}".split())
+    text.add_text(f"Comment {words}\n")
