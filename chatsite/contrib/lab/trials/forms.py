@@ -56,12 +56,11 @@ class TrialForm(forms.Form):
 
     @property
     def variation(self) -> Variation:
-        values = self.cleaned_data
-        said = {n: values[n] for n in ("model", "preset", "temperature")}
-        said |= {n: values[n] for n in ("without_recall", "without_summaries")}
-        if act := values["act"]:
-            said[ACTS[act][0]] = values["message"]
-        text = values["text"].replace("\r\n", "\n") if act == "edit" else ""
+        said = dict(self.cleaned_data)
+        act, seq, text = (said.pop(name) for name in ("act", "message", "text"))
+        if act:
+            said[ACTS[act][0]] = seq
+        text = text.replace("\r\n", "\n") if act == "edit" else ""
         return Variation(**said, text=text)
 
     @property

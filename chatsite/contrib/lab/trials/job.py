@@ -13,7 +13,7 @@ from chatsite import metrics
 from chatsite.fair_queue import work_owner
 from chatsite.features.tools.registry import offer_again
 from chatsite.jobs.worker import start_waiting
-from chatsite.llm import dialects, providers, streaming
+from chatsite.llm import dialects, streaming
 from chatsite.llm.dialects import Tools
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
@@ -22,6 +22,7 @@ from chatsite.turns import limits, model_access, requests, runner, variations
 from chatsite.turns.attempt import Request, make_result, read_outcome
 from chatsite.turns.lifecycle import TurnClaim, TurnResult, give_up
 from chatsite.turns.reply_streamer import ReplyStreamer
+from memory.context import RequestContext
 from memory.database import retry
 from memory.leases import LeaseStatus
 from memory.models import ModelCall
@@ -136,52 +137,44 @@ def _prepare_trial(
     call = requests.reply_call(conversation, trial.message.seq)
     if call is None:
         return TurnResult(State.FAILED, "", error="message_deleted")
-    model = variation.model or call.model
-    if variation.now:
-        model = variation.model or requests.model_of(conversation)
+    usual = requests.model_of(conversation) if variation.now else call.model
+    model = variation.model or usual
     if refusal := model_access.find_model_refusal(conversation.owner_id, model):
         return TurnResult(State.FAILED, "", error=refusal)
     dialect = dialect or dialects.find_dialect(model)
-    if variation.now:
-        return _ask_now(claim, trial, call, model, dialect)
-    tools = tools.fit_to(dialect)
+    try:
+        if variation.now:
+            question = services.find_question(conversation, call)
+            built = requests.compose_now(
+                conversation, trial.message, question, model, variation, dialect
+            )
+        else:
+            tools = tools.fit_to(dialect)
+            built = _compose_again(trial, call, model, tools, dialect)
+    except ActionError:
+        return TurnResult(State.FAILED, "", error="message_deleted")
+    request = Request(claim, model, built, dialect)
+    if request.is_too_long:
+        return TurnResult(State.FAILED, "", error="context_length")
+    return request
+
+
+def _compose_again(
+    trial: Trial, call: ModelCall, model: str, tools: Tools, dialect: dialects.Dialect
+) -> RequestContext:
+    conversation, variation = trial.conversation, trial.variation
     choice = call.refs.get("tool_choice", "")
     tools = replace(tools, choice=choice) if choice else tools
     refs = {name: value for name, value in call.refs.items() if name not in OF_TOOLS}
-    form = requests.form_of(model, dialect)
     built = variations.compose_varied(
         conversation,
         refs,
         variation,
         limit=requests.limit_of(model),
         tool_tokens=tools.tokens,
-        **form,
+        **requests.form_of(model, dialect),
     )
-    if built.tokens > providers.context_window(model):
-        return TurnResult(State.FAILED, "", error="context_length")
-    built = requests.with_options(built, conversation, model, tools, variation)
-    return Request(claim, model, built, dialect, tools)
-
-
-def _ask_now(
-    claim: TurnClaim,
-    trial: Trial,
-    call: ModelCall,
-    model: str,
-    dialect: dialects.Dialect,
-) -> Request | TurnResult:
-    """Return the request for the reply's question, with what the model reads now."""
-    conversation = trial.conversation
-    try:
-        question = services.find_question(conversation, call)
-    except ActionError:
-        return TurnResult(State.FAILED, "", error="message_deleted")
-    built = requests.compose_now(
-        conversation, trial.message, question, model, trial.variation, dialect
-    )
-    if built.tokens > providers.context_window(model):
-        return TurnResult(State.FAILED, "", error="context_length")
-    return Request(claim, model, built, dialect)
+    return requests.with_options(built, conversation, model, tools, variation)
 
 
 @dataclass(slots=True)

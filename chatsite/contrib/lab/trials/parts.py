@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from chatsite.features.tools.registry import label_of
 from chatsite.llm import providers
 from chatsite.pages import incremental
+from chatsite.pages.parts import draw_dialog_button
 from chatsite.pages.presenters.desk import describe_changes
 from chatsite.pages.presenters.transcript_pane import ShownMessage
 from chatsite.protocol.errors import explain_code
@@ -100,12 +101,8 @@ def draw_try_again(conversation: Conversation, message: ShownMessage) -> str:
     """Return a button in the menu of a reply whose request is known."""
     if message.role != "assistant" or not message.has_request:
         return ""
-    return format_html(
-        '<button type="button" class="item" hx-get="{}" hx-target="#dialog-body">{}'
-        "</button>",
-        reverse("trials", args=[conversation.uuid, message.seq]),
-        _("Try again differently…"),
-    )
+    url = reverse("trials", args=[conversation.uuid, message.seq])
+    return draw_dialog_button(url, _("Try again differently…"))
 
 
 def draw_next(conversation: Conversation, built: RequestContext) -> str:

@@ -68,21 +68,17 @@ def post_trial(
 ) -> HttpResponse:
     """Try reply `seq` again, as the fields of the form say."""
     form = TrialForm(conversation.owner_id, request.POST)
-    error, refusal = "", None
-    trial = None
-    if form.is_valid():
+    error, refusal = form.complaint, None
+    if not error:
         try:
             trial = services.start_trial(conversation, seq, form.variation)
+            async_to_sync(job.start_trials)()
         except Refused as refused:
             error, refusal = str(refused), refused
-    else:
-        error = form.complaint
-    if trial:
-        async_to_sync(job.start_trials)()
     if request.htmx:
         values = _open_dialog(conversation, seq, form, error)
         return render(request, "trials/dialog.html", values)
-    if trial:
+    if not error:
         return respond_with_json(parts.trial_to_json(trial), status=201)
     response = respond_with_json({"detail": error}, status=409)
     is_limit = isinstance(refusal, CommandError) and refusal.retry_after is not None
