@@ -6,8 +6,8 @@ The table covers conversations of which everything was played.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from django.db.models import F
 from django.utils.translation import gettext as _
 
 from chatsite.pages.forms import preset_name
@@ -29,39 +29,19 @@ HEAD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayRow:
-    pk: int
-    conversation: int
-    uuid: str
-    column: int
-    state: str
-    spent: int
-    # None if it was not played to its end.
-    side: Side | None
+def read_rows(sample: Sample) -> list[Experiment]:
+    """Return the experiments without their steps, which can be long.
 
-    @property
-    def state_name(self) -> str:
-        return str(Experiment.State(self.state).label)
-
-
-def read_rows(sample: Sample) -> list[ReplayRow]:
-    """Return the experiments without their steps, which can be long."""
-    rows = sample.experiments.order_by("conversation_id", "column").values_list(
-        *("pk", "conversation_id", "conversation__uuid", "column", "state", "spent"),
-        "result__sides__experiment",
-    )
-    return [
-        ReplayRow(
-            pk, conversation, str(uuid), column, state, spent, _load_side(state, side)
-        )
-        for pk, conversation, uuid, column, state, spent, side in rows
-    ]
-
-
-def _load_side(state: str, side: Any) -> Side | None:
-    is_whole = state == Experiment.State.DONE and side
-    return Side(**known_values(Side, side)) if is_whole else None
+    Each has the `uuid` of its conversation and its `side`, which is None if it was not
+    played to its end.
+    """
+    rows = sample.experiments.order_by("conversation_id", "column").defer("result")
+    side = F("result__sides__experiment")
+    found = list(rows.annotate(uuid=F("conversation__uuid"), side=side))
+    for row in found:
+        is_whole = row.state == Experiment.State.DONE and row.side
+        row.side = Side(**known_values(Side, row.side)) if is_whole else None
+    return found
 
 
 def name_columns(sample: Sample) -> list[str]:
@@ -82,20 +62,20 @@ class Cell:
     is_better: bool = False
 
 
-def list_replays(rows: Sequence[ReplayRow]) -> list[tuple[str, list[ReplayRow]]]:
+def list_replays(rows: Sequence[Experiment]) -> list[tuple[str, list[Experiment]]]:
     """Return each conversation's short id with its experiments, for links to them."""
-    found: dict[str, list[ReplayRow]] = defaultdict(list)
+    found: dict[str, list[Experiment]] = defaultdict(list)
     for row in rows:
-        found[row.uuid[:8]].append(row)
+        found[str(row.uuid)[:8]].append(row)
     return list(found.items())
 
 
-def group_whole(rows: Sequence[ReplayRow], columns: int) -> list[list[Side]]:
+def group_whole(rows: Sequence[Experiment], columns: int) -> list[list[Side]]:
     """Return the sides of all columns by conversation; incomplete ones are left out."""
     found: dict[int, list[Side]] = defaultdict(list)
     for row in rows:
         if row.side is not None:
-            found[row.conversation].append(row.side)
+            found[row.conversation_id].append(row.side)
     return [sides for sides in found.values() if len(sides) == columns]
 
 
@@ -136,7 +116,7 @@ def _show_middle(spread: Spread, write: Callable[..., str]) -> str:
     return f"{write(spread.low)}–{write(spread.high)}"
 
 
-def write_replays(sample: Sample, rows: Sequence[ReplayRow]) -> Iterator[str]:
+def write_replays(sample: Sample, rows: Sequence[Experiment]) -> Iterator[str]:
     """Yield a CSV line for each experiment.
 
     The numbers of experiments that were not played to their end are empty.
