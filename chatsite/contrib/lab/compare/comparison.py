@@ -70,14 +70,10 @@ def find_first_difference(
     """
     for place, (one, other) in enumerate(zip(a, b, strict=False)):
         if one != other:
-            return FirstDifference(place, _find_character(one, other))
+            is_same = one.get("role") == other.get("role")
+            common = count_common(wire_text(one), wire_text(other))
+            return FirstDifference(place, common if is_same else 0)
     return None if len(a) == len(b) else FirstDifference(min(len(a), len(b)), 0)
-
-
-def _find_character(one: dict[str, Any], other: dict[str, Any]) -> int:
-    if one.get("role") != other.get("role"):
-        return 0
-    return count_common(wire_text(one), wire_text(other))
 
 
 def wire_text(wire: dict[str, Any]) -> str:

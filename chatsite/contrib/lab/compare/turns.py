@@ -210,20 +210,9 @@ def draw_strip(history: CostHistory) -> Iterator[tuple[TurnCosts, list[Bar]]]:
 
 
 def history_to_json(history: CostHistory) -> dict[str, Any]:
-    unused = history.unused
-    return {
-        "turns": [
-            {
-                "reply": turn.seq,
-                "created_at": turn.at,
-                "tokens": turn.costs.total,
-                "is_reported": turn.costs.is_reported,
-                "cached": turn.costs.cached,
-                "price": turn.costs.price,
-                "parts": [asdict(part) for part in turn.costs.parts],
-                "uncounted": turn.costs.uncounted,
-            }
-            for turn in history.turns
-        ],
-        "unused_tools": unused and asdict(unused),
-    }
+    turns = []
+    for turn in history.turns:
+        costs = asdict(turn.costs)
+        named = {"created_at": turn.at, "tokens": costs.pop("total")}
+        turns.append({"reply": turn.seq, **named, **costs})
+    return {"turns": turns, "unused_tools": history.unused and asdict(history.unused)}

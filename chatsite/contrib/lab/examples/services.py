@@ -1,11 +1,11 @@
 """Marking of replies as examples, and lists of a user's examples."""
 
-from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
 
+from chatsite.database import lock_user
 from memory.models import Conversation
 from memory.transcript import ActionError, check_note, find_reply
 
@@ -61,8 +61,7 @@ def mark_example(
     if not text and label != Label.GOOD:
         raise ActionError(_("Write what should have been said."))
     # The lock serialises requests of one user, so that both together keep the limit.
-    people = get_user_model().objects.select_for_update(no_key=True)
-    people.filter(pk=author.pk).values_list("pk").first()
+    lock_user(author.pk)
     # A deletion of the text may be under way: then this waits, and finds no reply.
     reply = find_reply(conversation.messages.select_for_update(), seq)
     known = Example.objects.filter(author=author)
