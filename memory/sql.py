@@ -19,11 +19,12 @@ from django.db.models import (
     IntegerField,
     Model,
     QuerySet,
+    Subquery,
     TextField,
     Window,
 )
 from django.db.models.constants import OnConflict
-from django.db.models.functions import RowNumber
+from django.db.models.functions import Coalesce, RowNumber
 from django.db.models.sql import InsertQuery, Query, UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.models.sql.constants import ROW_COUNT
@@ -48,6 +49,12 @@ def round_robin_by_user(
     of_user = Window(Count("pk"), partition_by=user)
     ordered = rows.annotate(own_place=own, of_user=of_user)
     return ordered.order_by("own_place", "of_user", F(first_by), "pk")
+
+
+def count_rows_by(rows: QuerySet[Any], column: str) -> Coalesce:
+    """Return how many rows have the value of an outer row in this column."""
+    counted = rows.order_by().values(column).annotate(count=Count("pk"))
+    return Coalesce(Subquery(counted.values("count")), 0, output_field=IntegerField())
 
 
 @contextmanager

@@ -3,17 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import (
-    Count,
-    F,
-    IntegerField,
-    Model,
-    OuterRef,
-    QuerySet,
-    Subquery,
-    TextField,
-    Value,
-)
+from django.db.models import F, OuterRef, QuerySet, TextField, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
@@ -28,6 +18,7 @@ from memory import context
 from memory.compaction import lease
 from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Conversation, Message, ModelCall, Summary
+from memory.sql import count_rows_by
 
 from .. import redaction
 from ..actions import views as action_views
@@ -53,13 +44,6 @@ from ..readonly import (
 )
 from ..rights import rights_of
 from ..timeline import views as timeline_views
-
-
-def _count_related(model: type[Model], **lookups: Any) -> Coalesce:
-    """Return the number of a conversation's rows, without joining them all."""
-    rows = model.objects.filter(conversation=OuterRef("pk"), **lookups).order_by()
-    counts = rows.values("conversation").annotate(count=Count("pk")).values("count")
-    return Coalesce(Subquery(counts), 0, output_field=IntegerField())
 
 
 @admin.register(Conversation)
@@ -140,13 +124,14 @@ class ConversationAdmin(ReadOnlyAdmin):
         rows = super().get_queryset(request)
         if rights_of(request.user).content:
             rows = rows.annotate(stored_policy=F("policy"))
+        own = {"conversation": OuterRef("pk")}
         return rows.annotate(
             # Not the key itself, which a filter would compare as JSON.
             preset_name=Coalesce(
                 KT("policy__preset"), Value(""), output_field=TextField()
             ),
-            message_count=_count_related(Message),
-            summary_count=_count_related(Summary),
+            message_count=count_rows_by(Message.objects.filter(**own), "conversation"),
+            summary_count=count_rows_by(Summary.objects.filter(**own), "conversation"),
         )
 
     @admin.display(description=gettext_lazy("id"))

@@ -7,8 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, F, OuterRef, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import F, OuterRef
 from django.utils.translation import gettext as _
 
 from chatsite.jobs.worker import Worker
@@ -16,7 +15,7 @@ from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits
 from memory.leases import Claim, acquire_slot
 from memory.models import Conversation
-from memory.sql import round_robin_by_user
+from memory.sql import count_rows_by, round_robin_by_user
 
 from . import replay_steps
 from .models import EXPERIMENT_LEASE, Experiment
@@ -78,9 +77,8 @@ def claim() -> Claim | None:
 def _in_their_turn(waiting: models.QuerySet[Experiment]) -> models.QuerySet[Experiment]:
     """Order waiting experiments user by user, users with the fewest running first."""
     of_same = Experiment.objects.filter(state=State.RUNNING, user=OuterRef("user"))
-    count = of_same.order_by().values("user").annotate(count=Count("pk"))
-    running = Coalesce(Subquery(count.values("count")), 0)
-    ordered = round_robin_by_user(waiting.annotate(running=running), "user")
+    rows = waiting.annotate(running=count_rows_by(of_same, "user"))
+    ordered = round_robin_by_user(rows, "user")
     return ordered.order_by("running", *ordered.query.order_by)
 
 

@@ -8,8 +8,7 @@ from time import monotonic
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
 from chatsite.jobs.worker import Worker
@@ -19,7 +18,7 @@ from chatsite.turns.lifecycle import TurnClaim, TurnResult
 from memory import context
 from memory.leases import LeaseStatus
 from memory.models import Conversation, ModelCall
-from memory.sql import round_robin_by_user
+from memory.sql import count_rows_by, round_robin_by_user
 
 from .models import TRIAL_LEASE, Trial
 
@@ -56,8 +55,7 @@ def find_due_trials() -> QuerySet[Trial]:
         TRIAL_LEASE.match_free(), **{f"{PERSON}__is_active": True}
     )
     same = Trial.objects.filter(TRIAL_LEASE.match_alive(), **{PERSON: OuterRef(PERSON)})
-    count = same.order_by().values(PERSON).annotate(count=Count("pk")).values("count")
-    running = Coalesce(Subquery(count), 0)
+    running = count_rows_by(same, PERSON)
     return rows.annotate(running=running).filter(running__lt=OWN_RUNNING)
 
 
