@@ -14,7 +14,6 @@ from django.contrib.auth import get_user_model
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
@@ -124,30 +123,40 @@ class NumbersAdmin(ShortListAdmin):
         may_see = rights_of(request.user).metadata
         return may_see and super().has_delete_permission(request, obj)
 
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        # No search finds a row twice.
+        term = search_term.strip()
+        return self.search_rows(queryset, term) if term else queryset, False
 
-class ReadOnlyAdmin(ShortListAdmin):
+    def search_rows(self, rows: QuerySet, term: str) -> QuerySet:
+        return rows
+
+
+class ReadOnlyAdmin(NumbersAdmin):
     """Found by people and exact ids; what people wrote can't be searched."""
 
     list_per_page = 50
     conversation_id_field = ""
     owner_field = ""
-    # The columns that hold texts, those of related rows, and those whose beginnings
-    # the list shows to staff who may read: see redaction.py.
+    # The columns that hold texts, and those whose beginnings the list shows to staff
+    # who may read: see redaction.py.
     texts: tuple[str, ...] = ()
-    related_texts: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
+    # The relations that are loaded with each row, without their texts.
+    select_related: tuple[str, ...] = ()
     # The part of a conversation that a row's page shows, for the access log.
     target = "{0._meta.model_name} {0.pk}"
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return rights_of(request.user).metadata
-
-    has_module_permission = has_view_permission
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     has_change_permission = has_delete_permission = has_add_permission
+
+    @property
+    def related_texts(self) -> list[str]:
+        return redaction.list_related_texts(self.model, self.select_related)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return redaction.mark_readable(
@@ -184,18 +193,15 @@ class ReadOnlyAdmin(ShortListAdmin):
         is_text = lookup.partition("__")[0] in self.texts
         return not is_text and super().lookup_allowed(lookup, value, request)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet, search_term: str
-    ) -> tuple[QuerySet, bool]:
-        term = search_term.strip()
-        if not term or not self.owner_field:
-            return queryset, False
+    def search_rows(self, rows: QuerySet, term: str) -> QuerySet:
+        if not self.owner_field:
+            return rows
         span = uuid_span(term) if self.conversation_id_field else None
         if span and Conversation.objects.filter(uuid__range=span).exists():
             lookup = {f"{self.conversation_id_field}__range": span}
         else:
             lookup = {f"{self.owner_field}__in": people_found(term)}
-        return queryset.filter(**lookup), False
+        return rows.filter(**lookup)
 
     def target_of(self, row: Any) -> str:
         return self.target.format(row)
@@ -204,8 +210,9 @@ class ReadOnlyAdmin(ShortListAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         response = super().changelist_view(request, extra_context)
-        if isinstance(response, TemplateResponse):
-            rows = response.context_data["cl"].result_list
+        # An action of the list can have answered with a page of its own.
+        if listed := getattr(response, "context_data", {}).get("cl"):
+            rows = listed.result_list
             self.record_texts(request, rows, access_log.StaffAction.VIEW)
         return response
 
@@ -244,7 +251,6 @@ class ConversationPartAdmin(ReadOnlyAdmin):
     search_help_text = SEARCH_HELP
     conversation_id_field = "conversation__uuid"
     owner_field = "conversation__owner"
-    related_texts = redaction.prefix_names("conversation", redaction.CONVERSATION)
     select_related = ("conversation__owner",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:

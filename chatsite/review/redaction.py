@@ -13,7 +13,7 @@ from django.db.models.functions import Cast, Left, Length
 from chatsite.protocol.errors import EXPLANATIONS
 from memory.engine import replies
 from memory.engine.exceptions import SummaryError
-from memory.models import Conversation
+from memory.models import Conversation, Message, ModelCall, Summary
 
 from .rights import Rights, describe_hidden
 
@@ -29,6 +29,10 @@ SUMMARY = ("text", "structured", "flags")
 CALL = ("refs",)
 PROMPT = ("text",)
 TURN = ("text",)
+TEXTS: dict[Any, tuple[str, ...]] = {
+    **{Conversation: CONVERSATION, Message: MESSAGE},
+    **{Summary: SUMMARY, ModelCall: CALL},
+}
 
 # What the error columns hold, unless an import brought something else.
 ERROR_CODES = {
@@ -37,8 +41,13 @@ ERROR_CODES = {
 }
 
 
-def prefix_names(relation: str, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"{relation}__{name}" for name in names)
+def list_related_texts(model: type[Model], relations: Iterable[str]) -> list[str]:
+    """Return the columns that hold texts in the tables behind relations of a model."""
+    found: list[str] = []
+    for name in (relation.partition("__")[0] for relation in relations):
+        table = model._meta.get_field(name).related_model
+        found += (f"{name}__{column}" for column in TEXTS.get(table, ()))
+    return found
 
 
 def mark_readable(

@@ -3,7 +3,6 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.review import redaction
 from chatsite.review.filters import SetFilter
 from chatsite.review.readonly import (
     ConversationPartAdmin,
@@ -27,12 +26,6 @@ class ToolCallAdmin(ConversationPartAdmin):
     ordering = ("-id",)
     texts = ToolCall.TEXTS
     heads = ("name",)
-    related_texts = (
-        *redaction.prefix_names("conversation", redaction.CONVERSATION),
-        *redaction.prefix_names("request", redaction.MESSAGE),
-        *redaction.prefix_names("result", redaction.MESSAGE),
-        *redaction.prefix_names("late_result", redaction.MESSAGE),
-    )
     select_related = (
         *("conversation__owner", "request", "result", "late_result", "answered_by"),
     )

@@ -48,11 +48,6 @@ class ModelCallAdmin(ConversationPartAdmin):
     ordering = ("-id",)
     texts = redaction.CALL
     target = "call {0.pk}"
-    related_texts = (
-        *redaction.prefix_names("conversation", redaction.CONVERSATION),
-        *redaction.prefix_names("message", redaction.MESSAGE),
-        *redaction.prefix_names("summary", redaction.SUMMARY),
-    )
     select_related = ("conversation__owner", "message", "summary")
     fields = (
         ("in_conversation", "purpose"),
@@ -70,13 +65,9 @@ class ModelCallAdmin(ConversationPartAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet:
         return super().get_queryset(request).annotate(**billed_tokens())
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet, search_term: str
-    ) -> tuple[QuerySet, bool]:
-        found, _duplicates = super().get_search_results(request, queryset, search_term)
-        if search_term.strip() and not found[:1]:
-            found = queryset.filter(model=search_term.strip())
-        return found, False
+    def search_rows(self, rows: QuerySet, term: str) -> QuerySet:
+        found = super().search_rows(rows, term)
+        return found if found[:1] else rows.filter(model=term)
 
     @admin.display(description=_("tokens in"), ordering="tokens_estimated")
     def tokens_in(self, row: ModelCall) -> str:

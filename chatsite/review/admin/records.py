@@ -6,7 +6,6 @@ They cannot be added, changed or deleted there.
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
@@ -31,7 +30,7 @@ HASH_CHARS = 12
 class RecordAdmin(ReadOnlyAdmin):
     """Rows that outlive a conversation: they know its id and the names of people."""
 
-    # See get_search_results.
+    # See search_rows.
     search_fields = ("username",)
     search_help_text = _(
         "The id of a conversation or its first eight characters, or an exact user name."
@@ -39,15 +38,10 @@ class RecordAdmin(ReadOnlyAdmin):
     ordering = ("-id",)
     sortable_by = ()
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet, search_term: str
-    ) -> tuple[QuerySet, bool]:
-        term = search_term.strip()
-        if not term:
-            return queryset, False
+    def search_rows(self, rows: QuerySet, term: str) -> QuerySet:
         span = uuid_span(term)
-        found = queryset.filter(conversation__range=span) if span else queryset.none()
-        return found if found.exists() else self.find_by_name(queryset, term), False
+        found = rows.filter(conversation__range=span) if span else rows.none()
+        return found if found.exists() else self.find_by_name(rows, term)
 
     def find_by_name(self, rows: QuerySet, name: str) -> QuerySet:
         return rows.filter(username=name)

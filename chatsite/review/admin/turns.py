@@ -35,12 +35,6 @@ class TurnAdmin(ConversationPartAdmin):
     ordering = (FAILING_FIRST, "-id")
     texts = redaction.TURN
     target = "turn #{0.reply_seq}"
-    related_texts = (
-        *redaction.prefix_names("conversation", redaction.CONVERSATION),
-        *redaction.prefix_names("user_message", redaction.MESSAGE),
-        *redaction.prefix_names("reply", redaction.MESSAGE),
-        *redaction.prefix_names("call", redaction.CALL),
-    )
     select_related = ("conversation__owner", "user_message", "reply", "call")
     fields = (
         ("in_conversation", "state", "attempt"),

@@ -26,48 +26,40 @@ def build_log(conversation: Conversation, rights: Rights, page: int | None) -> V
     """Return a page of the log: its entries, its number, and if another follows."""
     number = min(page or 1, 1_000_000)
     start = (number - 1) * PAGE
-    sources = (
-        ("call", ModelCall.objects.filter(conversation=conversation)),
-        ("change", Change.objects.filter(conversation=conversation)),
-        ("version", Summary.objects.filter(conversation=conversation)),
-        ("access", AccessEvent.objects.filter(conversation=conversation.uuid)),
-        ("review", Review.objects.filter(conversation=conversation)),
+    made = ("message", "summary")
+    texts = redaction.list_related_texts(ModelCall, made)
+    calls = conversation.model_calls.select_related(*made)
+    versions = conversation.summaries.select_related("author")
+    looks = AccessEvent.objects.filter(conversation=conversation.uuid)
+    sources = {
+        "call": (calls.defer(*redaction.CALL, *texts), _describe_call),
+        "change": (conversation.changes.all(), _describe_change),
+        "version": (versions.defer(*redaction.SUMMARY), _describe_version),
+        "access": (looks, _describe_access),
+        "review": (conversation.reviews.all(), _describe_review),
+    }
+    first, *others = (
+        _select_keys(rows, kind) for kind, (rows, _entry_of) in sources.items()
     )
-    first, *others = (_select_keys(rows, kind) for kind, rows in sources)
     keys = first.union(*others, all=True).order_by("-created_at", "-key")
     found = list(keys[start : start + PAGE + 1])
-    entries = _load_entries([(kind, pk) for _at, kind, pk in found[:PAGE]], rights)
-    return {"entries": entries, "number": number, "has_next": len(found) > PAGE}
+    shown = [(kind, pk) for _at, kind, pk in found[:PAGE]]
+    entries: dict[tuple[str, int], Values] = {}
+    for kind, (rows, entry_of) in sources.items():
+        for row in rows.filter(pk__in=[pk for name, pk in shown if name == kind]):
+            entry = entry_of(row, rights)
+            entries[kind, row.pk] = {"kind": kind, "at": row.created_at, **entry}
+    return {
+        "entries": [entries[key] for key in shown if key in entries],
+        "number": number,
+        "has_next": len(found) > PAGE,
+    }
 
 
 def _select_keys(rows: QuerySet, kind: str) -> QuerySet:
     name = Value(kind, output_field=CharField())
     named = rows.order_by().annotate(kind=name, key=F("pk"))
     return named.values_list("created_at", "kind", "key")
-
-
-def _load_entries(found: list[tuple[str, int]], rights: Rights) -> list[Values]:
-    """Return the rows with these keys as entries, in the order of the keys."""
-    calls = ModelCall.objects.select_related("message", "summary").defer(
-        *redaction.CALL,
-        *redaction.prefix_names("message", redaction.MESSAGE),
-        *redaction.prefix_names("summary", redaction.SUMMARY),
-    )
-    versions = Summary.objects.select_related("author").defer(*redaction.SUMMARY)
-    changes = Change.objects.select_related("conversation__owner")
-    sources = {
-        "call": (calls, _describe_call),
-        "change": (changes, _describe_change),
-        "version": (versions, _describe_version),
-        "access": (AccessEvent.objects.all(), _describe_access),
-        "review": (Review.objects.all(), _describe_review),
-    }
-    entries: dict[tuple[str, int], Values] = {}
-    for kind, (rows, entry_of) in sources.items():
-        for row in rows.filter(pk__in=[pk for name, pk in found if name == kind]):
-            entry = entry_of(row, rights)
-            entries[kind, row.pk] = {"kind": kind, "at": row.created_at, **entry}
-    return [entries[key] for key in found if key in entries]
 
 
 def _describe_call(row: ModelCall, rights: Rights) -> Values:

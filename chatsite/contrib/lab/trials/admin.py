@@ -5,7 +5,6 @@ from typing import ClassVar
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.review import redaction
 from chatsite.review.readonly import (
     ConversationPartAdmin,
     beginning_of,
@@ -32,11 +31,6 @@ class TrialAdmin(ConversationPartAdmin):
     list_display_links = ("created_at",)
     list_filter: ClassVar = ("state", "created_at")
     texts = Trial.TEXTS
-    related_texts = (
-        *ConversationPartAdmin.related_texts,
-        *redaction.prefix_names("message", redaction.MESSAGE),
-        *redaction.prefix_names("call", redaction.CALL),
-    )
     heads = ("text",)
     select_related = ("conversation__owner", "message", "call")
     fields = (

@@ -57,13 +57,9 @@ class BudgetAdmin(NumbersAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return MeasuredList
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet, search_term: str
-    ) -> tuple[QuerySet, bool]:
-        if term := search_term.strip():
-            named = Q(group__name__icontains=term)
-            queryset = queryset.filter(Q(user__in=people_found(term)) | named)
-        return queryset, False
+    def search_rows(self, rows: QuerySet, term: str) -> QuerySet:
+        named = Q(group__name__icontains=term)
+        return rows.filter(Q(user__in=people_found(term)) | named)
 
     @admin.display(description=_("user or group"))
     def shown_kind(self, row: Budget) -> Any:
