@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -57,6 +58,21 @@ def review_page(*needs: str) -> Callable[[View], View]:
     return decorate
 
 
+def render_admin(
+    request: HttpRequest,
+    template: str,
+    model: type[Model],
+    title: str,
+    *,
+    status: int = 200,
+    **context: Any,
+) -> TemplateResponse:
+    """Render a page that looks like the admin's own pages of a table."""
+    site = admin.site.each_context(request)
+    page = {"opts": model._meta, "title": title, "subtitle": None}
+    return TemplateResponse(request, template, site | page | context, status=status)
+
+
 def render_page(
     request: HttpRequest,
     template: str,
@@ -64,18 +80,10 @@ def render_page(
     title: str,
     **context: Any,
 ) -> TemplateResponse:
-    """Render a page that looks like the admin's own, with breadcrumbs."""
-    values = {
-        **admin.site.each_context(request),
-        "opts": Conversation._meta,
-        "conversation": conversation,
-        "rights": rights_of(request.user),
-        "title": title,
-        "subtitle": None,
-        "list_title": _("Conversations"),
-        **context,
-    }
-    return TemplateResponse(request, template, values)
+    """Render a page of a conversation in the admin, with breadcrumbs."""
+    context |= {"conversation": conversation, "rights": rights_of(request.user)}
+    names = {"list_title": _("Conversations"), **context}
+    return render_admin(request, template, Conversation, title, **names)
 
 
 def timeline_url(conversation_id: int, **params: Any) -> str:

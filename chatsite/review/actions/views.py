@@ -13,7 +13,7 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -26,7 +26,7 @@ from memory.models import Conversation
 
 from .. import redaction
 from ..models import Tombstone
-from ..pages import check_rights, review_page
+from ..pages import check_rights, render_admin, review_page
 from ..rights import Rights
 from . import erasing, services
 from .forms import ActionForm, PurgeForm, RebuildForm, ReviewForm, code_of, first_error
@@ -172,16 +172,17 @@ def _ask_about_edited(
 ) -> HttpResponse:
     """Return the page that asks whether edited summaries may go; nothing was done."""
     sent = {name: value for name, value in request.POST.items() if name in SENT_AGAIN}
-    values: dict[str, Any] = {
-        **admin.site.each_context(request),
-        "opts": Conversation._meta,
-        "title": _("Nothing was changed yet"),
-        "conversation": conversation,
-        "text": text,
-        "version": version,
-        "sent": sent,
-    }
-    return render(request, "admin/review/ask_restore.html", values, status=409)
+    return render_admin(
+        request,
+        "admin/review/ask_restore.html",
+        Conversation,
+        _("Nothing was changed yet"),
+        status=409,
+        conversation=conversation,
+        text=text,
+        version=version,
+        sent=sent,
+    )
 
 
 def show_confirmation(
@@ -192,22 +193,16 @@ def show_confirmation(
 ) -> HttpResponse:
     """Render the page before the action, with the errors of its form."""
     action, uuids = BULK_ACTIONS[name], [row.uuid for row in rows]
-    values: dict[str, Any] = {
-        **admin.site.each_context(request),
-        "opts": Conversation._meta,
-        "title": action.title,
-        "name": name,
-        "action": action,
-        "rows": rows,
-        "form": form or action.form(code=code_of(uuids)),
-    }
+    shown = form or action.form(code=code_of(uuids))
+    values = {"name": name, "action": action, "rows": rows, "form": shown}
     if name == "purge":
         same = ((row, Conversation.objects.filter(pk=row.pk)) for row in rows)
         values["counted"] = [(row, erasing.count_rows(each)) for row, each in same]
         values["copies"] = sum(erasing.find_copies(row).count() for row in rows)
         values["code"] = code_of(uuids)
-    status = 422 if form else 200
-    return render(request, "admin/review/confirm_action.html", values, status=status)
+    template = "admin/review/confirm_action.html"
+    values["status"] = 422 if form else 200
+    return render_admin(request, template, Conversation, action.title, **values)
 
 
 def ask_about_chosen(

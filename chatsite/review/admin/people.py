@@ -18,7 +18,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -40,6 +40,7 @@ from ..actions import erasing, people
 from ..actions.forms import PurgeForm
 from ..filters import SetFilter
 from ..models import AccessEvent
+from ..pages import render_admin
 from ..readonly import NumbersAdmin, ShortListAdmin, link_to, people_found
 from ..rights import rights_of
 
@@ -147,12 +148,8 @@ class AllowanceAdmin(FiguresAdmin, NumbersAdmin):
         # It would give back what was used.
         return False
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet, search_term: str
-    ) -> tuple[QuerySet, bool]:
-        term = search_term.strip()
-        found = queryset.filter(user__in=people_found(term)) if term else queryset
-        return found, False
+    def search_rows(self, rows: QuerySet, term: str) -> QuerySet:
+        return rows.filter(user__in=people_found(term))
 
     @admin.display(description=gettext_lazy("used today"), ordering="tokens_used")
     def used_today(self, row: Allowance) -> str:
@@ -185,18 +182,18 @@ def show_erasure(request: HttpRequest, person: int) -> HttpResponse:
             return _erase_by_form(request, user, form.cleaned_data["reason"])
         except ActionError as error:
             messages.error(request, str(error))
-    context = {
-        **admin.site.each_context(request),
-        "title": _("Erase this user"),
-        "opts": User._meta,
-        "account": user,
-        "refusal": people.refuse_erasure(user, request.user),
-        "counts": erasing.count_rows(Conversation.objects.filter(owner=user)),
-        "code": code,
-        "form": form,
-    }
-    status = 422 if form.errors else 200
-    return render(request, "admin/review/erase_person.html", context, status=status)
+    return render_admin(
+        request,
+        "admin/review/erase_person.html",
+        User,
+        _("Erase this user"),
+        status=422 if form.errors else 200,
+        account=user,
+        refusal=people.refuse_erasure(user, request.user),
+        counts=erasing.count_rows(Conversation.objects.filter(owner=user)),
+        code=code,
+        form=form,
+    )
 
 
 def _erase_by_form(request: HttpRequest, user: Any, reason: str) -> HttpResponse:

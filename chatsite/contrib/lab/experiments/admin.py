@@ -20,6 +20,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from chatsite.llm import pricing
 from chatsite.review import access_log
+from chatsite.review.pages import render_admin
 from chatsite.review.readonly import ReadOnlyAdmin
 from chatsite.review.rights import rights_of
 
@@ -79,7 +80,8 @@ class SampleAdmin(ReadOnlyAdmin):
                 return redirect("admin:experiments_sample_change", sample.pk)
             values |= asked.estimate()
         title = gettext("Try policies with a sample")
-        return self._render(request, "experiments/new_sample.html", title, values)
+        template = "experiments/new_sample.html"
+        return render_admin(request, template, Sample, title, **values)
 
     def change_view(
         self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
@@ -88,24 +90,25 @@ class SampleAdmin(ReadOnlyAdmin):
         rights = rights_of(request.user)
         rows = results.read_rows(sample)
         groups = results.group_whole(rows, drawing.REPLAYS + len(sample.policies))
-        values = {
-            "sample": sample,
-            "rights": rights,
-            "progress": services.count_played(sample),
-            "draw": results.describe_draw(sample),
-            "columns": results.name_columns(sample),
-            "lines": results.compare_policies(groups, len(sample.policies)),
-            "compared": len(groups),
-            "played": results.list_replays(rows),
-        }
+        texts = []
         if rights.content:
             action = access_log.StaffAction.VIEW
             access_log.record_access(request, action, None, f"sample {sample.pk}")
-            values["texts"] = [
-                json.dumps(each, ensure_ascii=False) for each in sample.policies
-            ]
-        return self._render(
-            request, "experiments/sample.html", self.shown_name(sample), values
+            texts = [json.dumps(each, ensure_ascii=False) for each in sample.policies]
+        return render_admin(
+            request,
+            "experiments/sample.html",
+            Sample,
+            self.shown_name(sample),
+            sample=sample,
+            rights=rights,
+            progress=services.count_played(sample),
+            draw=results.describe_draw(sample),
+            columns=results.name_columns(sample),
+            lines=results.compare_policies(groups, len(sample.policies)),
+            compared=len(groups),
+            played=results.list_replays(rows),
+            texts=texts,
         )
 
     def _find(self, request: HttpRequest, object_id: object) -> Sample:
@@ -115,18 +118,6 @@ class SampleAdmin(ReadOnlyAdmin):
         if sample is None:
             raise Http404
         return sample
-
-    def _render(
-        self, request: HttpRequest, template: str, title: str, values: dict[str, Any]
-    ) -> TemplateResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": title,
-            "subtitle": None,
-            **values,
-        }
-        return TemplateResponse(request, template, context)
 
     def show_progress(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Return the bar alone, or reload the page once everything has ended."""
