@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import date
+from typing import Self
 
 from django.urls import reverse
 from django.utils.text import capfirst
@@ -26,6 +27,14 @@ class Tile:
     note: str = ""
     url: str = ""
     is_bad: bool = False
+
+    @classmethod
+    def of_count(cls, label: str, count: int, note: str = "", url: str = "") -> Self:
+        return cls(capfirst(label), to_digits(count), note, url)
+
+    @classmethod
+    def of_trouble(cls, label: str, count: int, note: str = "", url: str = "") -> Self:
+        return cls(capfirst(label), to_digits(count), note, url, is_bad=count > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,55 +63,27 @@ def build_dashboard(asked: str) -> Dashboard:
 
 
 def _make_tiles(figures: SiteFigures) -> list[Tile]:
-    total = figures.total
-    tried = total.summaries + total.failed_summaries
-    conversations = reverse("admin:memory_conversation_changelist")
+    total, failing = figures.total, figures.total.failing_turns
+    failed, tokens = total.failed_summaries, total.read + total.written
+    share = format_percent(failed / (total.summaries + failed)) if failed else ""
+    stopped = _("Conversations where summarising stopped")
+    gaps = _("Conversations with gaps in their summaries")
+    stopped_url = f"{_url_of('memory_conversation')}?compaction=stopped"
     return [
-        Tile(
-            capfirst(_("summaries")),
-            to_digits(total.summaries),
-            url=reverse("admin:memory_summary_changelist"),
-        ),
-        Tile(
-            capfirst(_("failed summaries")),
-            to_digits(total.failed_summaries),
-            format_percent(total.failed_summaries / tried)
-            if total.failed_summaries
-            else "",
-            is_bad=total.failed_summaries > 0,
-        ),
+        Tile.of_count(_("summaries"), total.summaries, url=_url_of("memory_summary")),
+        Tile.of_trouble(_("failed summaries"), failed, share),
         Tile(_("Size after summarising (median)"), format_percent(total.size)),
         Tile(_("p95 reply time"), _format_seconds(total.reply_ms)),
-        Tile(
-            _("Requests"),
-            to_digits(total.requests),
-            url=reverse("admin:memory_modelcall_changelist"),
-        ),
-        Tile(
-            capfirst(_("tokens")),
-            to_digits(total.read + total.written),
-            _format_dollars(total),
-        ),
-        Tile(
-            capfirst(_("failed turns")),
-            to_digits(total.failing_turns),
-            url=reverse("admin:chat_turn_changelist"),
-            is_bad=total.failing_turns > 0,
-        ),
-        Tile(
-            _("Conversations where summarising stopped"),
-            to_digits(figures.stopped),
-            _("now"),
-            f"{conversations}?compaction=stopped",
-            figures.stopped > 0,
-        ),
-        Tile(
-            _("Conversations with gaps in their summaries"),
-            to_digits(figures.gaps),
-            _("now"),
-            is_bad=figures.gaps > 0,
-        ),
+        Tile.of_count(_("Requests"), total.requests, url=_url_of("memory_modelcall")),
+        Tile.of_count(_("tokens"), tokens, _format_dollars(total)),
+        Tile.of_trouble(_("failed turns"), failing, url=_url_of("chat_turn")),
+        Tile.of_trouble(stopped, figures.stopped, _("now"), stopped_url),
+        Tile.of_trouble(gaps, figures.gaps, _("now")),
     ]
+
+
+def _url_of(table: str) -> str:
+    return reverse(f"admin:{table}_changelist")
 
 
 def _make_table(figures: SiteFigures) -> ChartTable:
