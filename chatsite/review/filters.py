@@ -1,6 +1,6 @@
 """Filters of the admin's lists."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -20,6 +20,7 @@ from memory.models import Message, Summary
 
 from .labels import TRIGGERS
 from .models import Review
+from .pages import query_number
 from .redaction import select_lasting
 
 Lookups = list[tuple[Any, Any]]
@@ -29,6 +30,7 @@ MAX_STAFF = 100
 # Owners are named whose conversations are among the newest.
 NEWEST = 1_000
 MAX_OWNERS = 100
+PRESET_LABELS = {name: lazy(preset_name, str)(name) for name in PRESETS}
 
 
 class ChoiceFilter(admin.SimpleListFilter):
@@ -43,6 +45,11 @@ class ChoiceFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         _label, condition = self.conditions.get(self.value(), ("", Q()))
         return queryset.filter(condition)
+
+
+def match_column(column: str, labels: Mapping[str, Any]) -> dict[str, tuple[Any, Q]]:
+    """Return the conditions of a filter by the values of a column."""
+    return {name: (label, Q(**{column: name})) for name, label in labels.items()}
 
 
 class SetFilter(admin.EmptyFieldListFilter):
@@ -88,18 +95,14 @@ class OwnerFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
         newest = select_lasting().order_by("-updated_at", "-id").values("owner")
         wanted = Q(pk__in=newest[:NEWEST])
-        if chosen := self._chosen(request.GET.get(self.parameter_name)):
+        if chosen := query_number(request, self.parameter_name):
             wanted |= Q(pk=chosen)
         people = get_user_model().objects.filter(wanted).order_by("username")
         return list(people.values_list("pk", "username")[:MAX_OWNERS])
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        chosen = self._chosen(self.value())
+        chosen = query_number(request, self.parameter_name)
         return queryset.filter(owner=chosen) if chosen else queryset
-
-    def _chosen(self, value: str | None) -> int | None:
-        is_number = value and value.isascii() and value.isdecimal() and len(value) <= 9
-        return int(value) if is_number else None
 
 
 class ModelFilter(admin.SimpleListFilter):
@@ -131,10 +134,7 @@ class PolicyFilter(ChoiceFilter):
     title = _("preset")
     parameter_name = "preset"
     conditions: ClassVar = {
-        **{
-            name: (lazy(preset_name, str)(name), Q(preset_name=name))
-            for name in PRESETS
-        },
+        **match_column("preset_name", PRESET_LABELS),
         "other": (_("not valid"), ~Q(preset_name__in=["", *PRESETS])),
     }
     usual = conditions[DEFAULT_PRESET]
@@ -159,9 +159,7 @@ class FailedTurnFilter(ChoiceFilter):
 class TriggerFilter(ChoiceFilter):
     title = _("trigger")
     parameter_name = "trigger"
-    conditions: ClassVar = {
-        kind: (TRIGGERS[kind], Q(trigger_kind=kind)) for kind in TRIGGERS
-    }
+    conditions = match_column("trigger_kind", TRIGGERS)
 
 
 class AuthorFilter(ChoiceFilter):
@@ -177,7 +175,7 @@ class PresetFilter(ChoiceFilter):
     title = _("preset")
     parameter_name = "preset"
     conditions: ClassVar = {
-        **{name: (lazy(preset_name, str)(name), Q(preset=name)) for name in PRESETS},
+        **match_column("preset", PRESET_LABELS),
         "unknown": (_("not known"), Q(preset="")),
     }
 
@@ -194,9 +192,7 @@ class LevelFilter(ChoiceFilter):
 class StatusFilter(ChoiceFilter):
     title = _("status")
     parameter_name = "status"
-    conditions: ClassVar = {
-        name: (label, Q(status=name)) for name, label in Summary.Status.choices
-    }
+    conditions = match_column("status", dict(Summary.Status.choices))
 
 
 def after_a_gap() -> QuerySet[Summary]:
