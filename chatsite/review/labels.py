@@ -95,14 +95,10 @@ def list_flags(row: Summary) -> str:
         found.append(_("gap before it"))
     if row.generation > 1:
         found.append(_("generation %(n)s") % {"n": row.generation})
-    nothing = _("hidden") if is_unread and _has_hidden_flags(row) else "–"
-    return ", ".join(found) or nothing
-
-
-def _has_hidden_flags(row: Summary) -> bool:
-    """Return whether there are flags that only staff who may read texts see."""
-    # "{}" has two characters.
-    return not getattr(row, "may_read", False) and getattr(row, "flags_chars", 0) > 2
+    # Only staff who may read texts see all of them. "{}" has two characters.
+    may_read, chars = getattr(row, "may_read", False), getattr(row, "flags_chars", 0)
+    is_hidden = is_unread and not may_read and chars > 2
+    return ", ".join(found) or (_("hidden") if is_hidden else "–")
 
 
 def _describe_dropped(listed: Sequence[str], counted: Sequence[str]) -> str:

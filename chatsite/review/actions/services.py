@@ -5,7 +5,7 @@ log, and reaches open pages. Each returns a sentence, or raises ActionError with
 reason; a conversation that is gone raises Conversation.DoesNotExist.
 """
 
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Self
 
 from asgiref.sync import async_to_sync
@@ -41,7 +41,10 @@ class RebuildCause(models.TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a conversation: what a reviewer can have seen of it."""
+    """The state of a conversation: what a reviewer can have seen of it.
+
+    A review has it in columns of the same names.
+    """
 
     memory_version: int
     version: int
@@ -52,10 +55,6 @@ class State:
         version = conversation.summaries.aggregate(newest=Max("version"))["newest"]
         last = conversation.messages.aggregate(newest=Max("seq"))["newest"]
         return cls(conversation.memory_version, version or 0, last or 0)
-
-    @classmethod
-    def of_review(cls, row: Review) -> Self:
-        return cls(row.memory_version, row.version, row.last_seq)
 
     @classmethod
     def parse_text(cls, text: str) -> Self:
@@ -176,21 +175,10 @@ def mark_reviewed(
                 _("This form belongs to another conversation. Open the page again.")
             )
         latest = row.reviews.first()
-        if latest and (latest.user_id, latest.note, State.of_review(latest)) == (
-            request.user.pk,
-            note,
-            seen,
-        ):
+        values = {"user_id": request.user.pk, "note": note, **asdict(seen)}
+        if latest and all(getattr(latest, n) == value for n, value in values.items()):
             raise ActionError(_("You have marked it already, with the same note."))
-        Review.objects.create(
-            conversation=row,
-            user=request.user,
-            username=request.user.get_username(),
-            version=seen.version,
-            last_seq=seen.last_seq,
-            memory_version=seen.memory_version,
-            note=note,
-        )
+        row.reviews.create(username=request.user.get_username(), **values)
         target = f"transcript #1-#{seen.last_seq}, v{seen.version}"
         record_access(request, StaffAction.REVIEW, conversation, target)
         _log_action(request, conversation, f"Marked reviewed: {target}.")

@@ -76,6 +76,13 @@ def call_of(conversation: Conversation, seq: int) -> ModelCall | None:
     return call
 
 
+def inspect_reply(
+    conversation: Conversation, seq: int, rights: Rights
+) -> InspectedRequest | None:
+    call = call_of(conversation, seq)
+    return build_sent(conversation, call, rights) if call else None
+
+
 def build_sent(
     conversation: Conversation, call: ModelCall, rights: Rights
 ) -> InspectedRequest:
@@ -145,7 +152,8 @@ class _Parts:
         if section.kind == "summaries":
             return map(self._summary, self.summaries)
         if section.kind == "rules":
-            return [self._rule(rule) for rule in self._rules()]
+            rules = rebuild_rules(self.conversation, refs["rules"], self.built.texts)
+            return map(self._rule, rules)
         if section.kind == "facts":
             found = restore_facts(prompts.facts_in(refs), self.built.texts)
             return map(self._rule, found)
@@ -159,10 +167,6 @@ class _Parts:
             # A message in place of a result that never came has no row.
             seqs = [int(message.id) for message in section.messages if message.id]
         return [self._message(self.messages[n]) for n in seqs]
-
-    def _rules(self) -> Iterable[RuleBlock]:
-        refs, texts = self.built.refs["rules"], self.built.texts
-        return rebuild_rules(self.conversation, refs, texts)
 
     def _rule(self, rule: RuleBlock) -> Item:
         name = f"#{rule.seq} · {rule.date}" if rule.seq else rule.date

@@ -117,15 +117,15 @@ def _show_view(
     replies = conversation.messages.filter(role=Message.Role.ASSISTANT).order_by("seq")
     numbers = replies.values_list("seq", flat=True)
     seq = query_number(request, "reply") or numbers.last()
-    call = request_inspector.call_of(conversation, seq) if seq else None
+    if not seq:
+        return {"seq": None}
+    sent = request_inspector.inspect_reply(conversation, seq, rights)
     return {
         "seq": seq,
-        "sent": request_inspector.build_sent(conversation, call, rights)
-        if call
-        else None,
-        "previous": numbers.filter(seq__lt=seq).last() if seq else None,
-        "next": numbers.filter(seq__gt=seq).first() if seq else None,
-        "target": f"request #{seq}" if call else "",
+        "sent": sent,
+        "previous": numbers.filter(seq__lt=seq).last(),
+        "next": numbers.filter(seq__gt=seq).first(),
+        "target": f"request #{seq}" if sent else "",
     }
 
 
@@ -152,8 +152,8 @@ def inspect_request(
 ) -> HttpResponse:
     rows = select_readable(conversation.messages, rights, redaction.MESSAGE)
     reply = rows.filter(seq=seq, role=Message.Role.ASSISTANT).first()
-    call = request_inspector.call_of(conversation, seq)
-    if reply is None and call is None:
+    sent = request_inspector.inspect_reply(conversation, seq, rights)
+    if reply is None and sent is None:
         raise Http404(_("There is no reply with this number."))
     if rights.content:
         record_access(request, StaffAction.VIEW, conversation, f"request #{seq}")
@@ -172,7 +172,7 @@ def inspect_request(
         turn=turns.defer("text").last(),
         parent=reverse("admin:review-timeline", args=[conversation.pk]),
         parent_title=capfirst(_("timeline")),
-        sent=request_inspector.build_sent(conversation, call, rights) if call else None,
+        sent=sent,
     )
 
 
