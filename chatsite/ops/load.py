@@ -6,6 +6,7 @@ loop.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import ExitStack
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -59,25 +60,18 @@ def limit_requests(
             metrics.REQUESTS_REFUSED.inc()
             await application({**scope, TOO_BUSY: True}, receive, send)
             return
-        has_place = True
-
-        def leave() -> None:
-            nonlocal has_place
-            if has_place:
-                has_place = False
-                places.release()
-                leave_place(scope)  # one in a narrower queue before this one
+        place = ExitStack()  # to close it again does nothing
+        place.callback(leave_place, scope)  # one in a narrower queue before this one
+        place.callback(places.release)
 
         async def send_on(message: dict[str, Any]) -> None:
             # What follows is a download at its reader's pace.
             if message["type"] == "http.response.start":
-                leave()
+                place.close()
             await send(message)
 
-        try:
-            await application({**scope, LEAVE: leave}, receive, send_on)
-        finally:
-            leave()
+        with place:
+            await application({**scope, LEAVE: place.close}, receive, send_on)
 
     return limited
 

@@ -17,16 +17,15 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.template.loader import render_to_string
 
-from chatsite.accounts.appearance import appearance_of
 from chatsite.proxies import client_address
 from memory.database import TROUBLE
 
 from .load import FOR_MACHINES, TOO_BUSY
 from .open_paths import find_secret
+from .unavailable import refuse_for_now
 
 # Seconds that requests may take at once, before the share counts: a long export, or
 # some hundred pages.
@@ -142,7 +141,7 @@ class ProcessorTimeMiddleware:
         if account is None:
             return self.get_response(request)
         if seconds := account.rest(BURST_SECONDS):
-            return _refuse_request(request, seconds)
+            return refuse_for_now(request, 429, math.ceil(seconds))
         with account.timed():
             response = self.get_response(request)
         if isinstance(response, StreamingHttpResponse) and not response.is_async:
@@ -161,12 +160,3 @@ def _charge_parts(account: Account, parts: Any) -> Iterator[bytes]:
         if part is None:
             return
         yield part
-
-
-def _refuse_request(request: HttpRequest, seconds: float) -> HttpResponse:
-    wait = math.ceil(seconds)
-    context = {**appearance_of(request), "seconds": wait}
-    response = HttpResponse(render_to_string("429.html", context), status=429)
-    response["Retry-After"] = str(wait)
-    response["Cache-Control"] = "no-store"
-    return response

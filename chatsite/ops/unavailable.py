@@ -1,20 +1,16 @@
 """The error pages of a site that cannot do its work.
 
-They are 503 while the database is away or the process has too much to do, 400 for what
-the database does not take, 413 for a body that was too large to be received.
+They are 503 while the database is away or the process has too much to do, 429 for a
+user who has had more than a share of it, 400 for what the database does not take, 413
+for a body that was too large to be received.
 """
 
 import logging
 import sys
+from typing import Any
 
 from django.conf import settings
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBadRequest,
-    HttpResponseServerError,
-)
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.deprecation import MiddlewareMixin
 from django.views.defaults import page_not_found
@@ -43,9 +39,10 @@ class UnavailableMiddleware(MiddlewareMixin):
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         scope = getattr(request, "scope", ())
         if TOO_LARGE in scope:
-            page = render_to_string("413.html", appearance_of(request))
-            return HttpResponse(page, status=413)
-        return _render_unavailable(request, is_busy=True) if TOO_BUSY in scope else None
+            return _render_error(request, 413)
+        if TOO_BUSY in scope:
+            return refuse_for_now(request, 503, RETRY_SECONDS, is_busy=True)
+        return None
 
     def process_response(
         self, request: HttpRequest, response: HttpResponse
@@ -63,8 +60,7 @@ class UnavailableMiddleware(MiddlewareMixin):
             return page_not_found(request, exception)
         if isinstance(exception, RefusedInputError):
             logger.warning("%s", exception)
-            page = render_to_string("400.html", appearance_of(request))
-            return HttpResponseBadRequest(page)
+            return _render_error(request, 400)
         return _database_away(request, exception) if is_away(exception) else None
 
 
@@ -72,18 +68,25 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if error and is_away(error):
         return _database_away(request, error)
-    return HttpResponseServerError(render_to_string("500.html", appearance_of(request)))
+    return _render_error(request, 500)
 
 
 def _database_away(request: HttpRequest, error: BaseException) -> HttpResponse:
     logger.warning("database away: %s", name_of(error))
-    return _render_unavailable(request)
+    return refuse_for_now(request, 503, RETRY_SECONDS)
 
 
-def _render_unavailable(request: HttpRequest, *, is_busy: bool = False) -> HttpResponse:
+def _render_error(request: HttpRequest, status: int, **values: Any) -> HttpResponse:
     # Without the request: the signed-in user is in the database, too.
-    context = {**appearance_of(request), "is_busy": is_busy}
-    response = HttpResponse(render_to_string("503.html", context), status=503)
-    response["Retry-After"] = str(RETRY_SECONDS)
+    context = {**appearance_of(request), **values}
+    return HttpResponse(render_to_string(f"{status}.html", context), status=status)
+
+
+def refuse_for_now(
+    request: HttpRequest, status: int, seconds: int, **values: Any
+) -> HttpResponse:
+    """Return the error page of a request that can be made again in some seconds."""
+    response = _render_error(request, status, seconds=seconds, **values)
+    response["Retry-After"] = str(seconds)
     response["Cache-Control"] = "no-store"
     return response
