@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from chatsite.database import lock_user
-from memory.engine.attachments import Attachment, Image, LongText
+from memory.engine.attachments import Attachment, Image, LongText, describe_long
 from memory.engine.file_names import clean_file_name, find_file_kind
 from memory.engine.tokens import count_text
 from memory.models import Message
@@ -42,8 +43,9 @@ def store_upload(
     """
     if len(file.text) <= store.LONG_CHARS:
         return _insert_upload(owner, file, unread=unread)
-    said, text = store.describe_long_file(file)
-    kept = _insert_upload(owner, file._replace(text=text), said, unread)
+    said = LongText(sha256(file.text.encode()).hexdigest(), len(file.text))
+    described = file._replace(text=describe_long(file.name, file.text))
+    kept = _insert_upload(owner, described, said, unread)
     store.write_long(LongFile(kept.pk), file.text, file.pages)
     return kept
 

@@ -3,7 +3,8 @@
 The answers are JSON, for the page and for other clients: docs/protocol.md.
 """
 
-from functools import partial
+from collections.abc import Awaitable, Callable
+from functools import partial, wraps
 from typing import Any
 from uuid import UUID
 
@@ -42,46 +43,53 @@ STATUS = {
 }
 
 
-@require_POST
-@never_cache
-async def upload_file(request: HttpRequest) -> HttpResponse:
-    """Store the text of the form's `file` for a message of this user.
+def post_of_user(
+    view: Callable[..., Awaitable[HttpResponse]],
+) -> Callable[..., Awaitable[HttpResponse]]:
+    """Make a POST view that gets (request, user, ...), and answer its refusals.
 
-    The view is asynchronous because a PDF can take seconds, and would block the thread
-    that all other pages share.
+    It is asynchronous because a PDF can take seconds, and would block the thread that
+    all other pages share.
     """
-    user = await request.auser()
-    if not user.is_authenticated:
-        return _refuse_upload(FileError("signed_out", _("Log in first.")))
+
+    @require_POST
+    @never_cache
+    @wraps(view)
+    async def answer(request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        user = await request.auser()
+        try:
+            if not user.is_authenticated:
+                raise FileError("signed_out", _("Log in first."))
+            return await view(request, user, **kwargs)
+        except TextError as error:
+            return _refuse_upload(error)
+
+    return answer
+
+
+@post_of_user
+async def upload_file(request: HttpRequest, user: Any) -> HttpResponse:
+    """Store the text of the form's `file` for a message of this user."""
     file = request.FILES.get("file")
     if file is None:
         words = _("There is no file. Choose one and attach it again.")
-        return _refuse_upload(FileError("no_file", words))
+        raise FileError("no_file", words)
     hints = ReadingHints(_find_languages(request))
     try:
         kept = await _keep_file(request, user, file, hints)
     except UnsureError as error:
         return await _ask_reading(user, file, error)
-    except TextError as error:
-        return _refuse_upload(error)
     return JsonResponse(kept, status=201)
 
 
-@require_POST
-@never_cache
-async def choose_reading(request: HttpRequest, uuid: UUID) -> HttpResponse:
+@post_of_user
+async def choose_reading(request: HttpRequest, user: Any, uuid: UUID) -> HttpResponse:
     """Read the bytes of a file in the `encoding` that its owner has chosen."""
-    user = await request.auser()
-    if not user.is_authenticated:
-        return _refuse_upload(FileError("signed_out", _("Log in first.")))
     codec = request.POST.get("encoding", "")
-    try:
-        unread = await sync_to_async(uploads.find_unread)(user, uuid, codec)
-        file = SimpleUploadedFile(unread.name, unread.data)
-        hints = ReadingHints(encoding=codec)
-        kept = await _keep_file(request, user, file, hints, unread)
-    except TextError as error:
-        return _refuse_upload(error)
+    unread = await sync_to_async(uploads.find_unread)(user, uuid, codec)
+    file = SimpleUploadedFile(unread.name, unread.data)
+    hints = ReadingHints(encoding=codec)
+    kept = await _keep_file(request, user, file, hints, unread)
     return JsonResponse(kept, status=201)
 
 
@@ -115,10 +123,7 @@ async def _ask_reading(
     """Store the file unread, and answer with the encodings to choose from."""
     file.seek(0)
     store = sync_to_async(uploads.store_unread)
-    try:
-        kept = await store(user, file.name, file.read(), error.readings)
-    except TextError as refusal:
-        return _refuse_upload(refusal)
+    kept = await store(user, file.name, file.read(), error.readings)
     readings = [
         {"encoding": each.codec, "name": each.name, "preview": each.preview}
         for each in error.readings
@@ -133,13 +138,9 @@ async def _give_up_place(request: HttpRequest) -> None:
     load.leave_place(getattr(request, "scope", {}))
 
 
-@require_POST
-@never_cache
-async def remove_file(request: HttpRequest, uuid: UUID) -> HttpResponse:
+@post_of_user
+async def remove_file(request: HttpRequest, user: Any, uuid: UUID) -> HttpResponse:
     """Delete a file that was not sent; another user's file counts as missing."""
-    user = await request.auser()
-    if not user.is_authenticated:
-        return _refuse_upload(FileError("signed_out", _("Log in first.")))
     await sync_to_async(uploads.remove_upload)(user, uuid)
     return HttpResponse(status=204)
 
@@ -163,15 +164,12 @@ def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
 
 def _describe_upload(kept: Upload, read: ReadFile) -> dict[str, Any]:
     names = ("name", "kind", "size", "tokens")
-    image = (
-        {name: kept.image[name] for name in ("width", "height")} if kept.image else {}
-    )
+    image = kept.image and {name: kept.image[name] for name in ("width", "height")}
+    some = {"image": image, "encoding": read.encoding, "left_out": read.left_out}
     return {
         "id": str(kept.pk),
         **{name: getattr(kept, name) for name in names},
-        **({"image": image} if image else {}),
-        **({"encoding": read.encoding} if read.encoding else {}),
-        **({"left_out": read.left_out} if read.left_out else {}),
+        **{name: value for name, value in some.items() if value},
     }
 
 

@@ -99,15 +99,6 @@ def copy_branch(
         raise CommandError(error.code, error.detail) from None
 
 
-def find_image(conversation: Conversation, seq: int, place: int) -> ImageFile | None:
-    """Return the image at this place of message `seq`, None if there is none."""
-    message = conversation.messages.filter(seq=seq).only("attachments").first()
-    if message is None or place >= len(message.attachments):
-        return None
-    file_id = read_id(message.attachments[place]["id"])
-    return ImageFile.objects.filter(message=message, file_id=file_id).first()
-
-
 def has_any_image(conversation: Conversation) -> bool:
     return conversation.image_files.exists()
 
@@ -115,8 +106,15 @@ def has_any_image(conversation: Conversation) -> bool:
 def read_image_of(
     conversation: Conversation, seq: int, place: int, is_small: bool
 ) -> tuple[str, bytes] | None:
-    """Return the media type and the bytes of an image, or of its small copy."""
-    row = find_image(conversation, seq, place)
+    """Return the media type and the bytes of an image, or of its small copy.
+
+    None if there is none at this place of message `seq`.
+    """
+    message = conversation.messages.filter(seq=seq).only("attachments").first()
+    if message is None or place >= len(message.attachments):
+        return None
+    file_id = read_id(message.attachments[place]["id"])
+    row = ImageFile.objects.filter(message=message, file_id=file_id).first()
     if row is None:
         return None
     return (SMALL_TYPE, bytes(row.small)) if is_small else (row.type, bytes(row.data))

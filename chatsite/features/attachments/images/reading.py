@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from memory.engine.attachments import Image
 
 from .. import processes
+from ..documents.reading import make_refusal
 from ..errors import FileError
 from ..processes import Leave
 
@@ -67,15 +68,13 @@ def _refuse_image(code: str) -> FileError:
             "The image has more than %(limit)s million pixels. Make it smaller and "
             "attach that."
         ),
-        "broken": _(
-            "The file can't be read: it is damaged or incomplete. Open it elsewhere, "
-            "save it again and attach that."
-        ),
         "too_complex": _(
             "The image takes too much time or memory to read. Make it smaller and "
             "attach that."
         ),
     }
+    if code == "broken":
+        return make_refusal(code, "")
     values = {"limit": settings.IMAGE_MAX_MEGAPIXELS}
     return processes.make_refusal(sentences, code, values)
 
@@ -94,6 +93,5 @@ def check_image_kind(name: str, kind: str, head: bytes) -> bool:
     is_image = bool(BEGINS.match(head))
     is_named = bool(kind) and kind in (*ENDINGS, *HEIC_ENDINGS)
     if is_named != is_image or (is_image and kind not in ENDINGS):
-        words = _("%(name)s is not what its name says. Check the file.")
-        raise FileError("wrong_kind", words % {"name": name})
+        raise make_refusal("wrong_kind", name)
     return is_image

@@ -4,7 +4,6 @@ import time
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +13,7 @@ from django.db.models import QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from memory import library
-from memory.engine.attachments import LongText, Place, describe_long
+from memory.engine.attachments import Place
 from memory.engine.search import file_passages
 from memory.engine.search.terms import extract_terms
 from memory.models import Conversation, Message
@@ -23,7 +22,6 @@ from memory.transcript import TextError
 
 from ..images.files import read_id
 from ..models import FilePassage, LongFile, LongFileUse, Upload
-from ..reading import ReadFile
 
 # A text of more characters is a long file. With what is typed, and the marks, a shorter
 # one is within what a message can have.
@@ -32,13 +30,6 @@ LONG_CHARS = 160_000
 MOST_CODED = 50_000
 # The passages that one statement of a download reads.
 READ_AT_ONCE = 200
-
-
-def describe_long_file(file: ReadFile) -> tuple[LongText, str]:
-    """Return the description of a long file and the text that replaces it."""
-    digest = sha256(file.text.encode()).hexdigest()
-    said = LongText(digest, len(file.text))
-    return said, describe_long(file.name, file.text)
 
 
 def check_long_room(owner_id: int, chars: int) -> None:
