@@ -23,7 +23,8 @@ def read_drawn(
     """Read the diagrams and charts of a part, and count its pictures and files."""
     for kind, target in dict.fromkeys(parts.read_relations(path).values()):
         if kind == "chart" and target in parts:
-            _read_chart(parts, target, text)
+            text.begin_part("Chart")
+            parse_into(ChartText(text), parts.read(target))
         elif kind == "diagramData" and target in parts:
             text.begin_part("Diagram")
             read_words(parts, target, text)
@@ -78,9 +79,3 @@ class ChartText:
         )
         self._text.end_line()
         self._text.add_text(f"{' '.join(name) or '-'}: {'; '.join(pairs)}\n")
-
-
-def _read_chart(parts: Parts, path: str, text: Text) -> None:
-    text.begin_part("Chart")
-    chart = ChartText(text)
-    parse_into(chart, parts.read(path))

@@ -12,6 +12,7 @@ from functools import partial
 
 from .parts import Parts, parse_xml
 
+# They raise ValueError and OverflowError for what they can't show.
 Show = Callable[[str, datetime], str]
 
 # Formats that every workbook has, by number.
@@ -31,11 +32,8 @@ def show_general(value: str, origin: datetime) -> str:
 
 
 def show_date(value: str, origin: datetime) -> str:
-    try:
-        days = float(value)
-        at = origin + timedelta(days=days)
-    except (ValueError, OverflowError):
-        return value
+    days = float(value)
+    at = origin + timedelta(days=days)
     at = (at + timedelta(milliseconds=500)).replace(microsecond=0)
     if 0 <= days < 1:
         return f"{at:%H:%M:%S}"
@@ -44,10 +42,7 @@ def show_date(value: str, origin: datetime) -> str:
 
 def show_duration(unit: str, code: str, value: str, origin: datetime) -> str:
     """Hours, or minutes or seconds, that go on beyond a day."""
-    try:
-        whole = round(abs(float(value)) * 86_400)
-    except (ValueError, OverflowError):
-        return value
+    whole = round(abs(float(value)) * 86_400)
     sign = "-" * value.startswith("-")
     minutes, seconds = divmod(whole, 60)
     if unit == "s":
@@ -60,10 +55,7 @@ def show_duration(unit: str, code: str, value: str, origin: datetime) -> str:
 
 
 def show_share(places: int, value: str, origin: datetime) -> str:
-    try:
-        return f"{float(value) * 100:.{places}f}%"
-    except (ValueError, OverflowError):
-        return value
+    return f"{float(value) * 100:.{places}f}%"
 
 
 def show_padded(code: str, value: str, origin: datetime) -> str:

@@ -5,6 +5,7 @@ It knows no Django: it runs in the program of document_text.py.
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
@@ -121,7 +122,9 @@ class SheetText:
         elif self._kind == "n":
             known = self._style < len(self._formats)
             show = self._formats[self._style] if known else show_general
-            value = show(value, self._origin)
+            # Whatever the format is, the cell may hold no number.
+            with suppress(ValueError, OverflowError):
+                value = show(value, self._origin)
         return " ".join(value.split("\n"))
 
 
