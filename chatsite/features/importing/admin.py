@@ -15,6 +15,9 @@ from memory.models import Conversation
 from .exporting import for_staff
 from .files.reading import SITES
 
+# Of what was imported, by the first word of its source.
+STARTS = [("imported_from__startswith", f"{site}:") for site in ("windowpane", *SITES)]
+
 
 @admin.action(description=_("Export as JSON"), permissions=["export"])
 def export_json(
@@ -34,19 +37,11 @@ def export_zip(
     return for_staff.send_many_as_zip(request, ids, rights_of(request.user))
 
 
-def came_from(*kinds: str) -> Q:
-    """Return the condition of these kinds, the first word of `imported_from`."""
-    found = Q(pk=None)
-    for kind in kinds:
-        found |= Q(imported_from__startswith=f"{kind}:")
-    return found
-
-
 class ImportedFilter(ChoiceFilter):
     title = _("imported")
     parameter_name = "imported"
     conditions: ClassVar = {
-        "yes": (_("imported"), came_from("windowpane", *SITES)),
+        "yes": (_("imported"), Q(*STARTS, _connector=Q.OR)),
         "no": (_("started here"), Q(imported_from=None)),
     }
 

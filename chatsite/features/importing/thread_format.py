@@ -44,18 +44,11 @@ def _check_small(value: Any) -> Any:
     """Check the size of a value; the depth of the whole file was checked before."""
     if len(json.dumps(value, ensure_ascii=False)) > MAX_JSON_CHARS:
         raise PydanticCustomError("too_large", "it is too large")
-    return _check_depth(value, MAX_JSON_DEPTH)
+    return _check_depth(value, most=MAX_JSON_DEPTH)
 
 
-def _check_written(value: Any) -> Any:
-    """Check that it is no deeper than what the site stores of a model.
-
-    It can be as large as a whole file.
-    """
-    return _check_depth(value, MAX_WRITTEN_DEPTH + 1)
-
-
-def _check_depth(value: Any, most: int) -> Any:
+def _check_depth(value: Any, *, most: int = MAX_WRITTEN_DEPTH + 1) -> Any:
+    """Check the depth of a value: by default, as what the site stores of a model."""
     text = json.dumps(value, ensure_ascii=False)
     if measure_depth(STRING.sub(b"", text.encode())) > most:
         raise PydanticCustomError("too_deep", "it is nested too deeply")
@@ -91,8 +84,8 @@ FactPlace = Annotated[
     str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}#\d{1,10}$")
 ]
 Json = Annotated[dict[str, Any], AfterValidator(_check_small)]
-# JSON that a model or its provider has written.
-WrittenJson = Annotated[dict[str, Any], AfterValidator(_check_written)]
+# JSON that a model or its provider has written: it can be as large as a whole file.
+WrittenJson = Annotated[dict[str, Any], AfterValidator(_check_depth)]
 Rows = Annotated[list[T], Field(max_length=100_000)]
 Few = Annotated[list[T], Field(max_length=1_000)]
 Pair = Annotated[list[T], Field(min_length=2, max_length=2)]

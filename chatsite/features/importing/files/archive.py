@@ -146,13 +146,12 @@ def _find_texts(entries: Sequence[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
     """Return the one file, or else all parts, of the highest folder that has some."""
     found = [each for each in entries if PARTS.fullmatch(base_of(each))]
     if not found:
+        words = _("There is no %(name)s in this archive.")
         if any(find_file_kind(base_of(each)) == "zip" for each in entries):
             words = _(
                 "There is no %(name)s in this archive, but other archives. Unpack "
                 "it, and choose the one that has your conversations."
             )
-            raise ImportFileError(words % {"name": MEMBER})
-        words = _("There is no %(name)s in this archive.")
         raise ImportFileError(words % {"name": MEMBER})
     found.sort(key=lambda each: (path_of(each).count("/"), path_of(each)))
     folder = PurePosixPath(path_of(found[0])).parent

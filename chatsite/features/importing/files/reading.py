@@ -66,7 +66,9 @@ def read_items(texts: Iterable[bytes]) -> list[Any]:
     for data in texts:
         value, count = decode_json(data, values)
         values += count
-        items += _list_conversations(value)
+        if isinstance(value, dict) and isinstance(value.get("conversations"), list):
+            value = value["conversations"]
+        items += value if isinstance(value, list) else [value]
     _check_items(items)
     return items
 
@@ -150,12 +152,6 @@ def decode_json(data: bytes, before: int = 0) -> tuple[Any, int]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(name)
-
-
-def _list_conversations(value: Any) -> list[Any]:
-    if isinstance(value, dict) and isinstance(value.get("conversations"), list):
-        value = value["conversations"]
-    return value if isinstance(value, list) else [value]
 
 
 def _check_items(items: list[Any]) -> None:
