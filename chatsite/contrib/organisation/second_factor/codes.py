@@ -128,7 +128,8 @@ def set_up(request: HttpRequest) -> HttpResponse:
     secret = totp.get_totp_secret(regenerate=request.method == "GET")
     form = SetupForm(request, request.POST or None, secret=secret)
     if form.is_valid():
-        return _show_codes(request, _activate(request, secret))
+        codes = _activate(request, secret)
+        return _show(request, "organisation/recovery_codes.html", codes=codes)
     adapter = MfaAdapter()
     picture = adapter.build_totp_svg(adapter.build_totp_url(request.user, secret))
     values = {
@@ -156,10 +157,6 @@ def _forget_app(user: Any) -> None:
     rows.exclude(type=Authenticator.Type.WEBAUTHN).delete()
 
 
-def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
-    return _show(request, "organisation/recovery_codes.html", codes=codes)
-
-
 def _change_with_code(
     template: str, change: Callable[[HttpRequest], HttpResponse]
 ) -> Callable[..., HttpResponse]:
@@ -183,7 +180,7 @@ def _renew_codes(request: HttpRequest) -> HttpResponse:
     with transaction.atomic():
         rows.filter(type=Authenticator.Type.RECOVERY_CODES).delete()
         codes = RecoveryCodes.activate(request.user).get_unused_codes()
-    return _show_codes(request, codes)
+    return _show(request, "organisation/recovery_codes.html", codes=codes)
 
 
 def _turn_off(request: HttpRequest) -> HttpResponse:

@@ -46,11 +46,14 @@ def check_credential(user: AbstractBaseUser | None, text: str) -> Authenticator 
     if len(text) > MOST_OF_CREDENTIAL:
         return None
     form = AuthenticateWebAuthnForm({"credential": text}, user=user)
+    return form.cleaned_data["credential"] if _is_accepted(form) else None
+
+
+def _is_accepted(form: forms.Form) -> bool:
     try:
-        is_valid = form.is_valid()
+        return form.is_valid()
     except MALFORMED:
-        return None
-    return form.cleaned_data["credential"] if is_valid else None
+        return False
 
 
 class PasskeyForm(NewFactorForm):
@@ -68,11 +71,7 @@ class PasskeyForm(NewFactorForm):
             return cleaned
         data = {"name": cleaned["name"], "credential": cleaned["credential"]}
         form = AddWebAuthnForm(data, user=self.request.user)
-        try:
-            is_valid = form.is_valid()
-        except MALFORMED:
-            is_valid = False
-        if not is_valid:
+        if not _is_accepted(form):
             raise forms.ValidationError(_("The browser gave no passkey. Try again."))
         self.credential = form.cleaned_data["credential"]
         return cleaned
