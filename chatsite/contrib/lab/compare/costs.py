@@ -4,9 +4,9 @@ Each part has its tokens, those of them from the provider's cache, and their
 price by the current settings.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -109,19 +109,21 @@ def list_cost_rows(before: Costs | None, now: Costs) -> list[CostRow]:
 def measure_request(
     call: ModelCall, sent: RequestContext, states: Mapping[int, MessageState]
 ) -> Costs:
-    pieces = list(_list_pieces(sent, states))
     total = call.tokens_input
     if total is None:
         total = call.tokens_estimated
-    cached = _take_cached(pieces, min(call.tokens_cached or 0, total))
-    sizes: dict[str, list[int]] = {}
-    for (name, count), known in zip(pieces, cached, strict=True):
-        size = sizes.setdefault(name, [0, 0])
-        size[0], size[1] = size[0] + count, size[1] + known
+    # A cache holds a prefix of the request.
+    left = min(call.tokens_cached or 0, total)
+    counts: Counter[str] = Counter()
+    cached: Counter[str] = Counter()
+    for name, count in _list_pieces(sent, states):
+        counts[name] += count
+        cached[name] += min(count, left)
+        left -= min(count, left)
     parts = [
-        Part(name, *sizes[name], _price_sent(call, *sizes[name]))
+        Part(name, count, cached[name], _price_sent(call, count, cached[name]))
         for name in PARTS
-        if sizes.get(name, [0])[0]
+        if (count := counts[name])
     ]
     uncounted = total - sum(part.tokens for part in parts)
     is_reported = call.tokens_input is not None
@@ -157,12 +159,3 @@ def _split_files(
     own = min(count, typed + tokens.MESSAGE_OVERHEAD)
     yield name, own
     yield "files", count - own
-
-
-def _take_cached(pieces: Sequence[tuple[str, Any]], cached: int) -> list[int]:
-    """Return the cached tokens of each piece; a cache holds a prefix of the request."""
-    taken = []
-    for _name, count in pieces:
-        taken.append(min(count, cached))
-        cached -= taken[-1]
-    return taken

@@ -181,13 +181,11 @@ def read_states(
     rows = conversation.messages.filter(in_ranges(to_ranges(numbers)), told)
     names = ("seq", "superseded_at", "excluded_at", "deleted_at", "attachments")
     return {
-        seq: MessageState(*times, _count_typed(places))
+        seq: MessageState(
+            *times, max(0, places[0]["at"] - len(GAP)) if places else None
+        )
         for seq, *times, places in rows.values_list(*names)
     }
-
-
-def _count_typed(places: Sequence[dict[str, Any]]) -> int | None:
-    return max(0, places[0]["at"] - len(GAP)) if places else None
 
 
 def _read_changes(

@@ -6,6 +6,7 @@ Also finds the tools that each of these turns paid for and none has called.
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import takewhile
 from operator import attrgetter
 from typing import Any
 
@@ -176,12 +177,8 @@ def _find_unused(
 
 
 def _count_offered(name: str, turns: Sequence[Sequence[Any]]) -> int:
-    count = 0
-    for turn in reversed(turns):
-        if not all(name in _list_offered(each) for each in turn):
-            break
-        count += 1
-    return count
+    offered = (all(name in _list_offered(c) for c in turn) for turn in reversed(turns))
+    return len([*takewhile(bool, offered)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Staff find and filter them; those who may read and export also download them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import admin
@@ -23,6 +23,21 @@ from memory.models import Conversation
 
 from .exporting import send_examples
 from .models import Example
+
+
+def _make_export(form: str, label: Any) -> Callable[..., HttpResponseBase]:
+    """Make an action that sends the chosen examples in a format."""
+
+    @admin.action(description=label, permissions=["handing"])
+    def export(_: object, request: HttpRequest, rows: QuerySet) -> HttpResponseBase:
+        def look(conversations: Iterable[Conversation]) -> None:
+            for each in conversations:
+                access_log.record_access(request, "export", each, "example")
+
+        chosen: Any = Example.objects.filter(pk__in=rows.order_by().values("pk"))
+        return send_examples(chosen, form, look)
+
+    return export
 
 
 @admin.register(Example)
@@ -69,23 +84,5 @@ class ExampleAdmin(ConversationPartAdmin):
         text = gettext("Examples of reply #%(seq)s") % {"seq": row.seq}
         return format_html('<a href="{}">{}</a>', url, text)
 
-    @admin.action(
-        description=_("Export as JSONL for training"), permissions=["handing"]
-    )
-    def export_chat(self, request: HttpRequest, rows: QuerySet) -> HttpResponseBase:
-        return _send(request, rows, "chat")
-
-    @admin.action(
-        description=_("Export as JSONL for evaluations"), permissions=["handing"]
-    )
-    def export_evals(self, request: HttpRequest, rows: QuerySet) -> HttpResponseBase:
-        return _send(request, rows, "evals")
-
-
-def _send(request: HttpRequest, rows: QuerySet, form: str) -> HttpResponseBase:
-    def look(conversations: Iterable[Conversation]) -> None:
-        for each in conversations:
-            access_log.record_access(request, "export", each, "example")
-
-    chosen: Any = Example.objects.filter(pk__in=rows.order_by().values("pk"))
-    return send_examples(chosen, form, look)
+    export_chat = _make_export("chat", _("Export as JSONL for training"))
+    export_evals = _make_export("evals", _("Export as JSONL for evaluations"))

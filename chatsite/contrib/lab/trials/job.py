@@ -24,7 +24,7 @@ from chatsite.turns.lifecycle import TurnClaim, TurnResult, give_up
 from chatsite.turns.reply_streamer import ReplyStreamer
 from memory.context import RequestContext
 from memory.database import retry
-from memory.leases import LeaseStatus
+from memory.leases import LeaseStatus, LostError
 from memory.models import ModelCall
 from memory.transcript import ActionError
 from memory.view import rebuilding
@@ -71,11 +71,14 @@ async def run_trial(claim: TurnClaim) -> None:
     await start_trials()
 
 
-async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, TurnResult] | None:
-    """Return the end of the trial under the claim of its last request; None: lost."""
+async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, TurnResult]:
+    """Return the end of the trial under the claim of its last request.
+
+    Raises LostError.
+    """
     found = await retry(_read_trial, claim, until=claim.lease_end)
-    if found is None or isinstance(found, TurnResult):
-        return found and (claim, found)
+    if isinstance(found, TurnResult):
+        return claim, found
     trial, names = found
     work_owner.set(trial.conversation.owner_id)
     tools = await offer_again(names) if names else Tools()
@@ -94,7 +97,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, TurnResult] | None
             until=claim.lease_end,
         )
         if begun is LeaseStatus.LOST:
-            return None
+            raise LostError
         if begun is LeaseStatus.CANCELLED:
             return claim, TurnResult(State.STOPPED, "")
         claim = begun
@@ -102,20 +105,18 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, TurnResult] | None
             claim.conversation_id, TrialEvent.for_new_attempt(trial, claim.attempt)
         )
         result, dialect = await _stream_trial(claim, trial, request)
-        if result is None:
-            return None
         if dialect is None:
             return claim, result
         # It was refused for its form: each request has a record of its own.
         await retry(give_up, claim, result, until=claim.lease_end)
 
 
-def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | TurnResult | None:
+def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | TurnResult:
     """Return the trial, and the tools that its request offers."""
     rows = TRIAL_LEASE.filter_held(claim).select_related("conversation", "message")
     trial = rows.first()
     if trial is None:
-        return None
+        raise LostError
     if trial.cancel_requested_at:
         return TurnResult(State.STOPPED, "")
     try:
@@ -194,11 +195,10 @@ class TrialStreamer(ReplyStreamer):
 
 async def _stream_trial(
     claim: TurnClaim, trial: Trial, request: Request
-) -> tuple[TurnResult | None, dialects.Dialect | None]:
+) -> tuple[TurnResult, dialects.Dialect | None]:
     """Return the end of the request, and the form in which a retry may succeed.
 
-    The form is that of a request that was refused for its own. No result: the trial
-    was lost.
+    The form is that of a request that was refused for its own. Raises LostError.
     """
     stream = streaming.ReplyStream(
         request.model,
@@ -213,7 +213,7 @@ async def _stream_trial(
         # Its row may be gone with a message that was deleted: what it took is paid.
         result = make_result(streamer, State.STOPPED)
         await retry(give_up, claim, result, until=claim.lease_end)
-        return None, None
+        raise LostError
     if streamer.hold is LeaseStatus.CANCELLED:
         return make_result(streamer, State.STOPPED), None
     instead = error.instead if isinstance(error, LLMError) else None

@@ -72,10 +72,8 @@ def _check_offered(conversation: Conversation, variation: Variation) -> Variatio
         raise ActionError(_("There is no such part of the request."))
     if variation.preset and variation.preset not in PRESETS:
         raise ActionError(_("There is no such preset."))
-    if variation.edited:
-        text = transcript.check_message_text(variation.text)
-        return Variation.from_json(variation.to_json(), text)
-    return Variation.from_json(variation.to_json())
+    text = variation.edited and transcript.check_message_text(variation.text)
+    return Variation.from_json(variation.to_json(), text or "")
 
 
 def _check_messages(
