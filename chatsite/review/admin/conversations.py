@@ -20,19 +20,10 @@ from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.sql import count_rows_by
 
-from .. import redaction
+from .. import filters, redaction
 from ..actions import views as action_views
 from ..actions.views import ask_about_chosen
 from ..charts import conversation as chart_views
-from ..filters import (
-    CompactionFilter,
-    FailedTurnFilter,
-    ModelFilter,
-    OwnerFilter,
-    PolicyFilter,
-    ReviewFilter,
-    SetFilter,
-)
 from ..pages import timeline_link
 from ..readonly import (
     SEARCH_HELP,
@@ -62,13 +53,13 @@ class ConversationAdmin(ReadOnlyAdmin):
     )
     list_display_links = ("short_id", "title_shown")
     list_filter = (
-        CompactionFilter,
-        ReviewFilter,
-        FailedTurnFilter,
-        PolicyFilter,
-        ModelFilter,
-        OwnerFilter,
-        ("archived_at", SetFilter),
+        filters.CompactionFilter,
+        filters.ReviewFilter,
+        filters.FailedTurnFilter,
+        filters.PolicyFilter,
+        filters.ModelFilter,
+        filters.OwnerFilter,
+        ("archived_at", filters.SetFilter),
         "created_at",
     )
     list_select_related = ("owner",)

@@ -15,15 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from memory.models import Summary
 
-from .. import labels, redaction
-from ..filters import (
-    AuthorFilter,
-    FlagFilter,
-    LevelFilter,
-    PresetFilter,
-    StatusFilter,
-    TriggerFilter,
-)
+from .. import filters, labels, redaction
 from ..pages import timeline_link
 from ..readonly import ConversationPartAdmin, link_to, text_field, whole_json
 
@@ -50,12 +42,12 @@ class SummaryAdmin(ConversationPartAdmin):
     list_display_links = None
     list_filter = (
         "created_at",
-        TriggerFilter,
-        AuthorFilter,
-        StatusFilter,
-        FlagFilter,
-        LevelFilter,
-        PresetFilter,
+        filters.TriggerFilter,
+        filters.AuthorFilter,
+        filters.StatusFilter,
+        filters.FlagFilter,
+        filters.LevelFilter,
+        filters.PresetFilter,
     )
     # Two sorts have an index; another would sort all there are.
     sortable_by = ("created_at",)
