@@ -5,6 +5,7 @@ from django.db import models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.protocol.errors import explain_code
 from memory.models import Conversation, Message
 
 NEWEST = ["-updated_at", "-id"]
@@ -97,3 +98,8 @@ class ExampleAnswer(models.Model):
 
     def __str__(self) -> str:
         return f"Answer {self.pk} to example {self.example_id}"
+
+    @property
+    def why(self) -> str:
+        """The reason why there is no answer, or ""."""
+        return explain_code(self.error) if self.error else ""

@@ -5,25 +5,13 @@ from dataclasses import dataclass
 from django.db.models import F, QuerySet
 from django.db.models.functions import Left
 
-from chatsite.llm import providers
-from chatsite.pages.forms import preset_name
-from chatsite.protocol.errors import explain_code
 from memory.models import ModelCall
 
-from .models import Example, ExampleAnswer
+from .models import Example
 from .proofs import MissingTexts, find_missing_texts, prove_examples
 
 # Characters of a text that a list shows.
 BEGINNING = 200
-
-
-@dataclass(frozen=True, slots=True)
-class ShownAnswer:
-    row: ExampleAnswer
-    model: str
-    policy: str
-    # The reason why there is no answer, or "".
-    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +24,8 @@ class ShownExample:
 
     example: Example
     asked: str
-    model: str
     call: ModelCall | None
     missing: MissingTexts | None
-    answers: list[ShownAnswer]
 
 
 def describe_example(example: Example) -> ShownExample:
@@ -56,23 +42,7 @@ def describe_example(example: Example) -> ShownExample:
     if isinstance(seq, int):
         rows = example.conversation.messages.filter(seq=seq)
         asked = rows.values_list("text", flat=True).first() or ""
-    return ShownExample(
-        example,
-        asked,
-        providers.name_model(call.model) if call else "",
-        call,
-        missing,
-        [_show_answer(row) for row in example.answers.order_by("-id")],
-    )
-
-
-def _show_answer(row: ExampleAnswer) -> ShownAnswer:
-    return ShownAnswer(
-        row,
-        providers.name_model(row.model),
-        preset_name(row.preset),
-        explain_code(row.error) if row.error else "",
-    )
+    return ShownExample(example, asked, call, missing)
 
 
 def with_beginnings(rows: QuerySet[Example]) -> QuerySet[Example]:

@@ -11,8 +11,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from chatsite.features.tools.registry import label_of
-from chatsite.llm import providers
 from chatsite.pages import incremental
 from chatsite.pages.parts import draw_dialog_button
 from chatsite.pages.presenters.desk import describe_changes
@@ -42,11 +40,6 @@ class ShownTrial:
     changes: list[str]
     live: dict[str, Any] | None
     why: str
-    asked: list[str]
-
-    @property
-    def model(self) -> str:
-        return providers.name_model(self.trial.model)
 
 
 def show_trial(trial: Trial) -> ShownTrial:
@@ -55,13 +48,8 @@ def show_trial(trial: Trial) -> ShownTrial:
         name = name_live(trial.pk)
         rendered = incremental.view_of(name, trial.attempt, trial.text)
         live = {"id": name, "state": trial.state, "rendered": rendered}
-    return ShownTrial(
-        trial,
-        describe_changes(trial.changes),
-        live,
-        explain_code(trial.error) if trial.error else "",
-        [label_of(name) for name in trial.asked],
-    )
+    why = explain_code(trial.error) if trial.error else ""
+    return ShownTrial(trial, describe_changes(trial.changes), live, why)
 
 
 def draw_card(
