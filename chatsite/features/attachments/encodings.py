@@ -38,8 +38,6 @@ NAMES = {
     **{"euc_jp": "EUC-JP", "mac_roman": "MacRoman", "koi8_r": "KOI8-R"},
     **{"koi8_u": "KOI8-U", "iso2022_jp_2": "ISO-2022-JP", "iso2022_kr": "ISO-2022-KR"},
     **{"cp850": "DOS 850", "cp852": "DOS 852", "cp866": "DOS 866"},
-    **{f"utf-{each}": f"UTF-{each.upper()}" for each in ("16-le", "16-be")},
-    **{f"utf-{each}": f"UTF-{each.upper()}" for each in ("32-le", "32-be")},
 }
 # Names that pages and letters have for them; what they call Latin-1 or GB 2312 has
 # the letters of its successor.
