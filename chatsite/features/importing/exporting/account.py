@@ -1,6 +1,7 @@
 """All data of a user as one JSON document."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 from channels.db import database_sync_to_async
 from django.contrib.auth.models import AbstractBaseUser
@@ -12,7 +13,7 @@ from memory.models import Conversation
 
 from .. import left_out as rows_left_out
 from ..thread_format import FORMAT
-from .thread import dump_export, export_thread
+from .thread import dump_export, export_thread, write_threads
 
 # Preferences that are not what new conversations begin with.
 DISPLAY = ("enter_breaks_line", "time_zone")
@@ -21,14 +22,11 @@ DISPLAY = ("enter_breaks_line", "time_zone")
 async def export_account(user: AbstractBaseUser) -> AsyncIterator[str]:
     """Yield the account as one JSON document, conversation by conversation."""
     head, ids = await database_sync_to_async(_describe_account)(user)
-    yield head[:-1] + ', "conversations": ['
-    for number, pk in enumerate(ids):
-        text = await database_sync_to_async(_dump_thread)(pk)
-        yield f"{',' if number and text else ''}\n{text}"
-    yield "\n]}\n"
+    async for part in write_threads(head, ids, database_sync_to_async(_dump_thread)):
+        yield part
 
 
-def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
+def _describe_account(user: AbstractBaseUser) -> tuple[dict[str, Any], list[int]]:
     preferred = preferences.find_preferences(user)
     value = {
         "format": FORMAT,
@@ -46,7 +44,7 @@ def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
         },
     }
     ids = library.list_own(user).order_by("pk").values_list("pk", flat=True)
-    return dump_export(value), list(ids)
+    return value, list(ids)
 
 
 def _dump_thread(pk: int) -> str:

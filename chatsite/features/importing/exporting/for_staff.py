@@ -31,7 +31,7 @@ from ..thread_format import (
 )
 from ..thread_format import Conversation as ThreadSettings
 from .as_markdown import write_markdown
-from .thread import dump_export, export_thread
+from .thread import dump_export, export_thread, write_threads
 
 TYPES = {"json": "application/json", "md": "text/markdown; charset=utf-8"}
 
@@ -84,16 +84,12 @@ def send_many_as_json(
         "texts": rights.content,
     }
 
-    async def parts() -> AsyncIterator[str]:
-        yield dump_export(head)[:-1] + ', "conversations": ['
-        separator = "\n"
-        for pk in ids:
-            for _file, text in await _write_files(request, pk, rights, "json"):
-                yield separator + text
-                separator = ",\n"
-        yield "\n]}\n"
+    async def read(pk: int) -> str:
+        written = await _write_files(request, pk, rights, "json")
+        return "".join(text for _file, text in written)
 
-    return _send_file(parts(), TYPES["json"], _name_archive("json"))
+    parts = write_threads(head, ids, read)
+    return _send_file(parts, TYPES["json"], _name_archive("json"))
 
 
 def send_many_as_zip(

@@ -1,6 +1,7 @@
 """A conversation as one value, to keep and to import again."""
 
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -49,3 +50,19 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
 
 def dump_export(value: dict[str, Any]) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
+
+
+async def write_threads(
+    head: dict[str, Any], ids: Iterable[int], read: Callable[[int], Awaitable[str]]
+) -> AsyncIterator[str]:
+    """Yield a document of several conversations, one after the other.
+
+    `read` returns "" for one that was deleted meanwhile.
+    """
+    yield dump_export(head)[:-1] + ', "conversations": ['
+    separator = "\n"
+    for pk in ids:
+        if text := await read(pk):
+            yield separator + text
+            separator = ",\n"
+    yield "\n]}\n"

@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
@@ -137,3 +138,22 @@ def test_temporary_conversations_are_not_in_the_account_file(alice):
     taken = async_to_sync(take)()
     assert "zebraquark" not in taken
     assert json.loads(taken)["conversations"] == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_account_file_is_valid_when_its_first_conversation_is_deleted(alice):
+    first, _second = (
+        transcript.create_conversation(alice, title=title)
+        for title in ("Kyoto", "Nara")
+    )
+
+    async def take():
+        parts = export_account(alice)
+        head = await anext(parts)
+        await Conversation.objects.filter(pk=first.pk).aupdate(deleted_at=Now())
+        return head + "".join([part async for part in parts])
+
+    taken = json.loads(async_to_sync(take)())
+    assert [each["conversation"]["title"] for each in taken["conversations"]] == [
+        "Nara"
+    ]
