@@ -25,7 +25,7 @@ from memory.engine.compose import dump_body, dump_wire, to_wire
 from memory.engine.summaries.material import read_request
 from memory.engine.summaries.prompts import MARKER as SUMMARY_MARK
 from memory.engine.summaries.schemas import is_chinese, render_summary
-from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
+from memory.engine.tokens import MESSAGE_OVERHEAD, count_text, count_tokens
 from memory.engine.tools.shorten import map_strings
 
 from ..naming import TITLE_MARK
@@ -164,7 +164,7 @@ def _make_metadata(
     text: str,
     calls: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
-    read = sum(count_text(message.text) + MESSAGE_OVERHEAD for message in messages)
+    read = count_tokens(messages)
     read += IMAGE_TOKENS * sum(len(list_image_urls(message)) for message in messages)
     read += count_text(dump_wire(tools)) if tools else 0
     written = count_text(text) + sum(count_text(str(each)) for each in calls)

@@ -12,7 +12,12 @@ from django.template.loader import render_to_string
 from django.utils.translation import override
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
@@ -514,6 +519,14 @@ class TestStreaming:
         assert stream.finish_reason == "stop"
         assert stream.usage.input == 19
         assert stream.usage.output > 0
+
+    async def test_demo_model_reports_the_calls_of_earlier_messages(self):
+        call = {"name": "add_numbers", "args": {"first": 1, "second": 2}, "id": "c"}
+        said = [HumanMessage("Add 1 and 2."), AIMessage("", tool_calls=[call])]
+        messages = [*said, ToolMessage("3", tool_call_id="c"), HumanMessage("Thanks.")]
+        stream = ReplyStream("demo", messages)
+        assert [piece async for piece in stream]
+        assert stream.usage.input == sum(map(count_message, messages))
 
     async def test_demo_model_takes_its_time(self, settings):
         settings.DEMO_TOKENS_PER_SECOND = 100
