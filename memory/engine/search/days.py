@@ -73,15 +73,13 @@ FEASTS = {
 TWO, FOUR = r"\d{1,2}", r"\d{4}"
 NTH = rf"(?:{TWO}(?:st|nd|rd|th)?|(?:(?:twenty|thirty)-)?(?:{'|'.join(ORDINALS)}))\b"
 # First characters of the forms, inside a word and at its start: checked first, because
-# no form begins at most places of a text.
-INSIDE = (
-    rf"\d{HAN}十半上这本下{''.join(w[0] for w in [*HAN_RELATIVE, *YEARS, *FEASTS])}"
-)
+# no form begins at most places of a text, nor inside a number.
+INSIDE = f"{HAN}十半上这本下{''.join(w[0] for w in [*HAN_RELATIVE, *YEARS, *FEASTS])}"
 AT_A_WORD = "abcdefhijlmnostuvy"
 # The names of groups end in the number of their form: a pattern has each name once.
 DAY = re.compile(
     rf"""
-    (?: (?=[{INSIDE}]) | \b (?=[{AT_A_WORD}]) ) (?:
+    (?: (?=[{INSIDE}]) | (?<!\d)(?=\d) | \b (?=[{AT_A_WORD}]) ) (?:
     (?<!\d) (?P<year0>{FOUR}) [-/.] (?P<month0>{TWO}) [-/.] (?P<day0>{TWO}) (?!\d)
   | (?<![\d.]) (?P<day3>{TWO}) (?P<mark>[./-]) (?P<month3>{TWO}) (?P=mark)
     (?P<year3>{FOUR}) (?!\d)
