@@ -4,12 +4,12 @@ A view sends JSON events or HTML fragments. All code here is synchronous; comman
 in the database thread, views in the thread for drawing.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
+import orjson
 from django.db import IntegrityError, transaction
 from django.db.models import DateTimeField, QuerySet, UUIDField
 from django.utils import timezone
@@ -317,7 +317,7 @@ class JsonView:
 
 
 def _dump_event(event: events.Event) -> str:
-    return json.dumps(events.to_json(event), ensure_ascii=False)
+    return orjson.dumps(events.to_json(event)).decode()
 
 
 def _in_pieces(frame: events.Frame) -> list[str]:

@@ -19,7 +19,7 @@ from langchain_core.messages.tool import ToolCallChunk
 NoteBody = Callable[[dict[str, Any], bytes], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, each would take three times as long to make
 class Delta:
     """The contents of one or more chunks of a stream.
 

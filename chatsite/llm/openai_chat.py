@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 import httpx2
 import openai
+import orjson
 from langchain_core.messages import BaseMessage, BaseMessageChunk
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk
@@ -125,7 +126,11 @@ class ObjectStream(openai.AsyncStream[object]):
         return value
 
     def _decode(self, data: str) -> dict[str, Any]:
-        value = json.loads(data)
+        try:
+            value = orjson.loads(data)
+        except ValueError:
+            # Half of a surrogate pair, NaN: strict JSON has none, some servers do.
+            value = json.loads(data)
         if not isinstance(value, dict):
             raise ValueError("an event is not an object")
         value = self.read_event(value)

@@ -51,7 +51,7 @@ async def test_words_do_not_overtake_what_was_told_before(
         seen = ""
         while "New start" not in seen:
             seen += await chat.socket.receive_from(timeout=TIMEOUT)
-        sign = '"type": "state"' if protocol else f'id="turn-{turn.pk}"'
+        sign = '"type":"state"' if protocol else f'id="turn-{turn.pk}"'
         assert seen.index(sign) < seen.index("New start")
         await chat.command(type="stop", turn=turn.pk)
 
