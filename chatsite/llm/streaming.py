@@ -11,10 +11,10 @@ import math
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, closing
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from django.conf import settings
 from langchain_core.messages import AIMessage, BaseMessage
@@ -31,6 +31,8 @@ from .gathered import Calls, Extras, TextParts, describe_extras
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 MAX_REPLY_CHARS = 200_000
 # Of the arguments of a call: they stand inside of others in an export.
 MAX_JSON_DEPTH = 50
@@ -40,6 +42,8 @@ MAX_PAUSE = 20.0
 USAGE_TIMEOUT = 5.0
 # Of what is beside the text, with its images.
 MAX_EXTRA_CHARS = 8_000_000
+# A deadline can come nearer, too; this is noticed so late at most.
+LOOK_SECONDS = 0.25
 HIGH_SURROGATE_AT_END = re.compile("[\ud800-\udbff]$")
 
 
@@ -87,6 +91,52 @@ def clean_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("not finite")  # such as 1e999
     return value
+
+
+class MovingDeadline:
+    """Ends a wait at the time that `find_end` returns, by the clock of the event loop.
+
+    One timer looks at it a few times a second. asyncio.timeout_at() sets and cancels
+    one for every wait, which is a measurable share of what a streamed word costs.
+    """
+
+    def __init__(self, find_end: Callable[[], float]) -> None:
+        self._find_end = find_end
+        self._loop = asyncio.get_running_loop()
+        self._is_over = False
+        self._waiting: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._look()
+
+    def close(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        end, now = self._find_end(), self._loop.time()
+        if now < end:
+            at = min(end, now + LOOK_SECONDS)
+            self._timer = self._loop.call_at(at, self._look)
+            return
+        self._is_over = True
+        if self._waiting:
+            self._waiting.cancel()
+
+    async def limit_wait(self, work: Callable[..., Awaitable[T]], *args: Any) -> T:
+        """Return the result of work(*args), or raise TimeoutError at the deadline."""
+        task = self._waiting = asyncio.current_task()
+        cancelling = task.cancelling()
+        try:
+            if self._is_over:
+                raise TimeoutError
+            return await work(*args)
+        except asyncio.CancelledError:
+            # Another one can have cancelled the task, too.
+            if self._is_over and task.uncancel() <= cancelling:
+                raise TimeoutError from None
+            raise
+        finally:
+            self._waiting = None
 
 
 class ReplyStream:
@@ -240,14 +290,15 @@ class ReplyStream:
         reading = deltas.read_deltas(
             model, self._messages, on_body=self._note_body, **options
         )
-        async with aclosing(reading) as batches:
-            while batch := await self._read(batches):
-                self._note(batch)
-                if piece := self._take("".join([delta.text for delta in batch])):
-                    yield piece
-                if self._chars >= MAX_REPLY_CHARS or self._calls.is_full:
-                    self.finish_reason = "length"
-                    return
+        with closing(MovingDeadline(self._find_end_of_patience)) as deadline:
+            async with aclosing(reading) as batches:
+                while batch := await self._read(batches, deadline):
+                    self._note(batch)
+                    if piece := self._take("".join([delta.text for delta in batch])):
+                        yield piece
+                    if self._chars >= MAX_REPLY_CHARS or self._calls.is_full:
+                        self.finish_reason = "length"
+                        return
         rest = "" if self._chars else self.refusal
         if piece := self._take(rest + self._describe_extras(), is_end=True):
             yield piece
@@ -276,15 +327,12 @@ class ReplyStream:
         if not providers.find_provider_host(provider):
             raise LLMError("address")
 
-    async def _read(self, batches: AsyncIterator[list[Delta]]) -> list[Delta] | None:
+    async def _read(
+        self, batches: AsyncIterator[list[Delta]], deadline: MovingDeadline
+    ) -> list[Delta] | None:
         """Return the next deltas, or None at the end."""
-        silence_ends = self._find_end_of_patience()
         try:
-            # The time is over even where deltas come faster than it is looked at.
-            async with asyncio.timeout_at(silence_ends):
-                if asyncio.get_running_loop().time() >= silence_ends:
-                    raise TimeoutError
-                batch = await anext(batches, None)
+            batch = await deadline.limit_wait(anext, batches, None)
         except Exception as exc:  # noqa: BLE001
             # Whatever a provider's library raises ends here, as an LLMError; its
             # text stays out of the log because it can hold the key.
