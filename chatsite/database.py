@@ -16,7 +16,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import SuspiciousOperation, SynchronousOnlyOperation
-from django.db import DataError, OperationalError, connection
+from django.db import DataError, NotSupportedError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Lookup
 
@@ -138,6 +138,12 @@ def _refuse_bad_values(
         raise RefusedInputError(
             f"The database refused a value: {name_of(error)}"
         ) from error
+    except NotSupportedError as error:
+        # A migration has changed a column since PostgreSQL planned the statement. The
+        # driver forgets its plans with a transaction that is rolled back.
+        if not context["connection"].in_atomic_block:
+            context["connection"].connection.execute("DEALLOCATE ALL")
+        raise OperationalError("The database has changed.") from error
 
 
 def _has_nul(params: Any, many: bool) -> bool:

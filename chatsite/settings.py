@@ -178,7 +178,12 @@ else:
     database["ENGINE"] = "chatsite.postgresql"
     database["CONN_MAX_AGE"] = 0
     database["CONN_HEALTH_CHECKS"] = True
+    is_pooled = database.get("DISABLE_SERVER_SIDE_CURSORS", False)
     database["OPTIONS"] = {
+        # Statements are planned once for a connection, not at each execution; a pooler
+        # in transaction mode would not find them again.
+        "server_side_binding": True,
+        "prepare_threshold": None if is_pooled else 5,
         "pool": {
             "min_size": 1,
             "max_size": DATABASE_POOL_SIZE,

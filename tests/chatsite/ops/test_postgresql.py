@@ -7,10 +7,11 @@ from threading import Barrier
 
 import pytest
 from channels.db import database_sync_to_async
-from django.db import connection
+from django.db import OperationalError, connection
 
 from chatsite.database import keep_connection
 from chatsite.postgresql.base import is_cut
+from memory.database import is_away
 from tests.patience import PATIENCE, wait_for, within
 
 # Those of this test alone: other threads keep theirs from one test to the next.
@@ -85,3 +86,32 @@ def wait_for_last_message():
 def give_back():
     connection.is_kept = False
     connection.close()
+
+
+@pytest.mark.database("postgresql")
+@pytest.mark.django_db(transaction=True)
+def test_statement_is_planned_again_after_its_column_has_changed():
+    """A release that is being replaced runs beside the migrations of the next one."""
+
+    def read():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT number FROM changing")
+            return cursor.fetchone()[0]
+
+    def run(sql):
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+        connection.close()
+
+    run("CREATE TABLE changing AS SELECT 1 AS number")
+    try:
+        assert {read() for _ in range(10)} == {1}
+        with ThreadPoolExecutor(1) as other:
+            changed = "ALTER TABLE changing ALTER number TYPE text"
+            other.submit(run, changed).result()
+        with pytest.raises(OperationalError) as failure:
+            read()
+        assert is_away(failure.value)
+        assert read() == "1"
+    finally:
+        run("DROP TABLE changing")
