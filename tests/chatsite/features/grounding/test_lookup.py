@@ -137,9 +137,10 @@ def test_turns_of_speech_are_no_terms():
     "piece",
     ["4,{n} euros, ", "on {n} March, ", "Abel Quox{n} ", "AB-{n} ", "la mi fa "],
 )
-def test_long_replies_take_little_time(piece):
+def test_long_replies_take_linear_time(piece):
+    """A second for each of these; squared, each would take minutes."""
     text = "".join(piece.format(n=n % 900 + 10) for n in range(6_000))
-    with within(1, thread_time):
+    with within(6, thread_time):
         look_up(text, text, text)
 
 
