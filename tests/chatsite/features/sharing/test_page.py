@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw
 
 from bench.long_conversation import make
 from chatsite.features.importing.exporting.account import _describe_account
+from chatsite.features.importing.exporting.thread import dump_export
 from chatsite.features.rules.store import begin_with_rules
 from chatsite.features.sharing import presenter
 from chatsite.features.sharing.link_contents import shown_replies
@@ -587,7 +588,8 @@ class TestDialog:
         assert share.token not in theirs
 
     def test_the_download_names_links_without_their_addresses(self, share):
-        text, _ids = _describe_account(share.conversation.owner)
+        value, _ids = _describe_account(share.conversation.owner)
+        text = dump_export(value)
         assert '"share_links": [{' in text
         assert str(share.conversation.uuid) in text
         assert share.token not in text
