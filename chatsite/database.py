@@ -104,8 +104,8 @@ class OneOf(Among):
 
 def watch_values(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
     """Make each new connection say in the same way what it refuses."""
-    if _refuse_bad_values not in connection.execute_wrappers:
-        connection.execute_wrappers.append(_refuse_bad_values)
+    if _explain_refusals not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_explain_refusals)
 
 
 def keep_connection() -> None:
@@ -126,7 +126,7 @@ def close_connection(**kwargs: Any) -> None:
             connection.close()
 
 
-def _refuse_bad_values(
+def _explain_refusals(
     execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
 ) -> Any:
     # SQLite alone takes NUL, and PostgreSQL could not take over such a row.
@@ -139,11 +139,22 @@ def _refuse_bad_values(
             f"The database refused a value: {name_of(error)}"
         ) from error
     except NotSupportedError as error:
-        # A migration has changed a column since PostgreSQL planned the statement. The
-        # driver forgets its plans with a transaction that is rolled back.
+        if not _has_stale_plan(error):
+            raise
+        # The driver forgets its plans with a transaction that is rolled back.
         if not context["connection"].in_atomic_block:
             context["connection"].connection.execute("DEALLOCATE ALL")
         raise OperationalError("The database has changed.") from error
+
+
+def _has_stale_plan(error: NotSupportedError) -> bool:
+    """Return whether a migration has changed a column that PostgreSQL had planned for.
+
+    The message is translated and its code is that of all unsupported features; the
+    name of the server's routine is what pgJDBC looks at, too.
+    """
+    diagnosis = getattr(error.__cause__, "diag", None)
+    return getattr(diagnosis, "source_function", None) == "RevalidateCachedQuery"
 
 
 def _has_nul(params: Any, many: bool) -> bool:

@@ -7,7 +7,7 @@ from threading import Barrier
 
 import pytest
 from channels.db import database_sync_to_async
-from django.db import OperationalError, connection
+from django.db import NotSupportedError, OperationalError, connection
 
 from chatsite.database import keep_connection
 from chatsite.postgresql.base import is_cut
@@ -115,3 +115,11 @@ def test_statement_is_planned_again_after_its_column_has_changed():
         assert read() == "1"
     finally:
         run("DROP TABLE changing")
+
+
+@pytest.mark.database("postgresql")
+@pytest.mark.django_db(transaction=True)
+def test_unsupported_statement_is_not_taken_for_a_changed_database():
+    with connection.cursor() as cursor, pytest.raises(NotSupportedError) as failure:
+        cursor.execute("SELECT count(*) FROM django_session FOR UPDATE")
+    assert not is_away(failure.value)
