@@ -153,11 +153,14 @@ class Watcher:
         silent = [socket for socket in self._sockets if socket.look_at <= now]
         if not silent:
             return
+        next_look = now + SILENCE_SECONDS
         for socket in silent:
-            socket.look_at = now + SILENCE_SECONDS
+            socket.look_at = next_look
         ids = {socket.conversation_id for socket in silent}
         found = await database_sync_to_async(progress.read_progress)(ids)
-        here = [socket for socket in silent if socket in self._sockets]
+        # While the query waits for its thread, some receive what it finds.
+        still = {socket for socket in silent if socket.look_at == next_look}
+        here = still & self._sockets
         for socket in here:
             if now_there := found.get(socket.conversation_id):
                 socket.catch_up(now_there)

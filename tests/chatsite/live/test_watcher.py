@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import async_to_sync
 from channels.db import database_sync_to_async
 from django.contrib import auth
 from django.contrib.auth import get_user_model
@@ -20,6 +21,7 @@ from django.utils import timezone
 
 from chatsite.accounts import sessions
 from chatsite.live import presence, progress, watcher
+from chatsite.protocol import events
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Presence, Turn
 from memory import transcript
@@ -299,6 +301,29 @@ class TestCatchingUp:
             assert await chat.socket.receive_nothing(timeout=3 * watcher.LOOK_SECONDS)
             await asyncio.sleep(watcher.SILENCE_SECONDS)
             assert await chat.socket.receive_nothing(timeout=2 * watcher.LOOK_SECONDS)
+
+    async def test_page_that_receives_the_news_first_is_not_drawn_twice(
+        self, conversation, session, monkeypatch
+    ):
+        read = progress.read_progress
+
+        def read_late(ids):
+            """The query waits for its thread while a message is sent and published."""
+            monkeypatch.setattr(progress, "read_progress", read)
+            sent = {"text": "From elsewhere", "client_id": "c"}
+            turn = commands.submit_message(conversation, **sent).turn
+            state = events.State(turn.pk, turn.state, 0)
+            async_to_sync(events.publish_event)(conversation.pk, state)
+            return read(ids)
+
+        async with Chat(conversation, session, protocol="") as page:
+            await page.socket.receive_from(timeout=TIMEOUT)
+            monkeypatch.setattr(progress, "read_progress", read_late)
+            html = await page.socket.receive_from(timeout=TIMEOUT)
+            assert "From elsewhere" in html
+            assert 'id="turns"' not in html
+            left = watcher.SILENCE_SECONDS - watcher.LOOK_SECONDS
+            assert await page.socket.receive_nothing(timeout=left)
 
     async def test_a_model_that_thinks_is_not_asked_after_again_and_again(
         self, conversation, session, upstream, settings
