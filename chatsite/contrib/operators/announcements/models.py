@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -42,6 +42,12 @@ class Announcement(models.Model):
 
     def __str__(self) -> str:
         return gettext("Announcement %(id)s") % {"id": self.pk}
+
+    @property
+    def translated_text(self) -> str:
+        """The text in the language of the page."""
+        is_chinese = (get_language() or "").startswith("zh")
+        return (is_chinese and self.text_zh) or self.text
 
     def clean(self) -> None:
         if self.begins_at and self.ends_at and self.begins_at >= self.ends_at:

@@ -49,10 +49,7 @@ class BudgetAdmin(NumbersAdmin):
     fields = ("user", "group", "unit", "amount")
 
     def complete_rows(self, rows: Sequence[Any]) -> list[Any]:
-        found = services.measure_budgets(rows)
-        for each in found:
-            each.budget.measured = each
-        return [each.budget for each in found]
+        return services.measure_budgets(rows)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return MeasuredList
@@ -67,15 +64,15 @@ class BudgetAdmin(NumbersAdmin):
 
     @admin.display(description=_("in a month"), ordering="amount")
     def shown_amount(self, row: Budget) -> str:
-        return row.measured.say_amount()
+        return row.say_amount()
 
     @admin.display(description=_("used in this month"))
     def shown_use(self, row: Budget) -> str:
-        return row.measured.say_amount(row.measured.used)
+        return row.say_amount(row.used)
 
     @admin.display(description=_("share"))
     def shown_share(self, row: Budget) -> str:
-        return f"{row.measured.percent} %"
+        return f"{row.percent} %"
 
 
 @admin.register(MonthlyUse)

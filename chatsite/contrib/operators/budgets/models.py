@@ -7,11 +7,20 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+
+from chatsite.llm import pricing
+
+# From this share on a page says so.
+WARNING_SHARE = 0.8
 
 
 class Budget(models.Model):
     """The allowance of a user, or of all users of a group together, for a month."""
+
+    # In this month, as services.measure_budgets() sets it.
+    used = 0.0
 
     class Unit(models.TextChoices):
         TOKENS = "tokens", _("tokens")
@@ -65,6 +74,48 @@ class Budget(models.Model):
     def clean(self) -> None:
         if (self.user is None) == (self.group is None):
             raise ValidationError(_("Choose a user or a group."))
+
+    @property
+    def share(self) -> float:
+        amount = float(self.amount)
+        return self.used / amount if amount else 1.0
+
+    @property
+    def percent(self) -> int:
+        return int(self.share * 100)
+
+    @property
+    def is_used_up(self) -> bool:
+        return self.share >= 1
+
+    @property
+    def is_low(self) -> bool:
+        return self.share >= WARNING_SHARE
+
+    def say_amount(self, amount: float | None = None) -> str:
+        """Return the budget, or another amount in its unit, as text."""
+        number = float(self.amount) if amount is None else amount
+        if self.unit == self.Unit.DOLLARS:
+            return pricing.format_dollars(number)
+        return gettext("%(count)s tokens") % {"count": f"{round(number):,}"}
+
+    @property
+    def sentence(self) -> str:
+        """The used share, as a sentence for the user or for a group member."""
+        text = gettext(
+            "You have used %(used)s of %(amount)s for this month (%(percent)s %%)."
+        )
+        if self.group:
+            text = gettext(
+                "Your group %(group)s has used %(used)s of %(amount)s for this month "
+                "(%(percent)s %%)."
+            )
+        return text % {
+            "percent": self.percent,
+            "used": self.say_amount(self.used),
+            "amount": self.say_amount(),
+            "group": self.group,
+        }
 
 
 class MonthlyUse(models.Model):

@@ -5,7 +5,6 @@ A request is refused where nothing is left.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from time import monotonic
 from typing import Any
@@ -25,64 +24,10 @@ from memory.sql import Update, prepared_update
 
 from .models import Budget, MonthlyUse
 
-# From this share on a page says so.
-WARNING_SHARE = 0.8
 # For so long a process believes that the site has no budgets.
 KNOWN_SECONDS = 10.0
 # A refusal is believed for a day at most: staff may give more meanwhile.
 LONGEST_SECONDS = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredBudget:
-    """A budget, and how much of it is used in this month."""
-
-    budget: Budget
-    used: float
-
-    @property
-    def share(self) -> float:
-        amount = float(self.budget.amount)
-        return self.used / amount if amount else 1.0
-
-    @property
-    def percent(self) -> int:
-        return int(self.share * 100)
-
-    @property
-    def is_used_up(self) -> bool:
-        return self.share >= 1
-
-    @property
-    def is_low(self) -> bool:
-        return self.share >= WARNING_SHARE
-
-    def say_amount(self, amount: float | None = None) -> str:
-        """Return the budget, or another amount in its unit, as text."""
-        number = float(self.budget.amount) if amount is None else amount
-        if self.budget.unit == Budget.Unit.DOLLARS:
-            return pricing.format_dollars(number)
-        return _("%(count)s tokens") % {"count": f"{round(number):,}"}
-
-    @property
-    def sentence(self) -> str:
-        """The used share, as a sentence for the user or for a group member."""
-        values = {
-            "percent": self.percent,
-            "used": self.say_amount(self.used),
-            "amount": self.say_amount(),
-            "group": self.budget.group,
-        }
-        if self.budget.group:
-            text = _(
-                "Your group %(group)s has used %(used)s of %(amount)s for this month "
-                "(%(percent)s %%)."
-            )
-            return text % values
-        text = _(
-            "You have used %(used)s of %(amount)s for this month (%(percent)s %%)."
-        )
-        return text % values
 
 
 def find_month(day: date | None = None) -> date:
@@ -115,12 +60,12 @@ def _add_use(
 
 def check_budgets(user_id: int) -> None:
     """Raise CommandError if a budget of the user or their groups is used up."""
-    for measured in measure_for(user_id):
-        if measured.is_used_up:
-            raise _refuse(measured)
+    for budget in measure_for(user_id):
+        if budget.is_used_up:
+            raise _refuse(budget)
 
 
-def _refuse(measured: MeasuredBudget) -> CommandError:
+def _refuse(budget: Budget) -> CommandError:
     following = find_month(find_month() + timedelta(days=31))
     begins = timezone.make_aware(datetime.combine(following, time()))
     seconds = (begins - timezone.now()).total_seconds()
@@ -129,7 +74,7 @@ def _refuse(measured: MeasuredBudget) -> CommandError:
         "more before then, ask the site administrator."
     )
     day = date_format(following, "MONTH_DAY_FORMAT")
-    detail = text % {"used": measured.sentence, "day": day}
+    detail = text % {"used": budget.sentence, "day": day}
     return CommandError("quota", detail, retry_after=min(seconds, LONGEST_SECONDS))
 
 
@@ -159,8 +104,8 @@ for changed in (post_save, post_delete):
     changed.connect(known.forget, sender=Budget)
 
 
-def measure_for(user_id: int) -> list[MeasuredBudget]:
-    """Return the budgets of the user and their groups, fullest first."""
+def measure_for(user_id: int) -> list[Budget]:
+    """Return the budgets of the user and their groups with `used`, fullest first."""
     if known.are_none():
         return []
     rows = Budget.objects.filter(Q(user=user_id) | Q(group__user=user_id))
@@ -168,8 +113,8 @@ def measure_for(user_id: int) -> list[MeasuredBudget]:
     return sorted(found, key=lambda each: -each.share)
 
 
-def measure_budgets(budgets: Iterable[Budget]) -> list[MeasuredBudget]:
-    """Return each budget with its use in this month, in two statements for all."""
+def measure_budgets(budgets: Iterable[Budget]) -> list[Budget]:
+    """Set `used` of each budget, in two statements for all; return the budgets."""
     budgets = list(budgets)
     groups = {each.group_id for each in budgets if each.group_id}
     people = {each.user_id for each in budgets if each.user_id}
@@ -179,18 +124,10 @@ def measure_budgets(budgets: Iterable[Budget]) -> list[MeasuredBudget]:
         for group, user in pairs.values_list("group_id", "user_id"):
             members[group].add(user)
     used = _sum_use(people.union(*members.values()))
-    return [
-        MeasuredBudget(
-            each,
-            sum(
-                used[user][each.unit]
-                for user in (
-                    members[each.group_id] if each.group_id else [each.user_id]
-                )
-            ),
-        )
-        for each in budgets
-    ]
+    for each in budgets:
+        users = members[each.group_id] if each.group_id else [each.user_id]
+        each.used = sum(used[user][each.unit] for user in users)
+    return budgets
 
 
 def _sum_use(people: set[int]) -> dict[int, dict[str, float]]:
