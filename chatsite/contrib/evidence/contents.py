@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memory.models import Conversation, Message, Summary
@@ -40,21 +41,23 @@ def collect_file(
     """
     now = timezone.now()
     sent = find_proven_request(conversation, reply)
+    at = sent.at or now
     rows = conversation.messages.order_by("seq")
     messages = [*(rows.filter(seq__lte=sent.reply) if sent.reply else rows)]
-    versions = conversation.summaries.filter(created_at__lte=sent.at or now)
+    versions = conversation.summaries.filter(created_at__lte=at)
     versions = versions.select_related("author").prefetch_related("folded_from")
     summaries = [*versions.order_by("version")]
-    account = MessageAccount(
-        sent.built.refs, summaries, sent.at or now, sent.reply, sent.held
-    )
+    account = MessageAccount(sent.built.refs, summaries, at, sent.reply, sent.held)
     places = [account.find_place(row) for row in messages]
     counts = Counter(place.name for place in places if place.name != "reply")
     dialog = [
         _describe_dialog(row, place, sent)
         for row, place in zip(messages, places, strict=True)
     ]
-    owner = conversation.owner.get_username()
+    owner, origin = conversation.owner.get_username(), conversation.branched_from
+    # What the owner has done, such as pins and exclusions.
+    changes = _list_rows(conversation.changes.all(), CHANGE)
+    calls = conversation.model_calls.filter(created_at__lte=at)
     return {
         "vcon": VERSION,
         "uuid": _make_uuid(f"{conversation.uuid} {sent.reply} {now.isoformat()}"),
@@ -67,15 +70,15 @@ def collect_file(
         OWN: {
             "format": 1,
             "conversation": str(conversation.uuid),
-            "branched_from": _name_origin(conversation),
+            "branched_from": str(origin.uuid) if origin else None,
             "reply": sent.reply,
             "messages": sum(counts.values()),
             "account": dict(counts),
             "request": sent.describe_request(with_images=with_images),
             "images": sent.images if with_images else {},
             "sections": sent.sections,
-            "changes": _list_owner_changes(conversation),
-            "calls": _list_recorded_calls(conversation, sent.at or now),
+            "changes": [row | {"by": owner} for row in changes],
+            "calls": _list_rows(calls, CALL),
             "policy": dump_open_value(conversation.policy),
         },
     }
@@ -94,11 +97,6 @@ def _make_uuid(text: str) -> str:
     data = bytearray(hashlib.sha256(text.encode()).digest()[:16])
     data[6], data[8] = data[6] & 0x0F | 0x80, data[8] & 0x3F | 0x80
     return str(UUID(bytes=bytes(data)))
-
-
-def _name_origin(conversation: Conversation) -> str | None:
-    origin = conversation.branched_from
-    return str(origin.uuid) if origin else None
 
 
 def _describe_dialog(
@@ -175,22 +173,9 @@ def _describe_summary(
     }
 
 
-def _list_owner_changes(conversation: Conversation) -> list[dict[str, Any]]:
-    """List what the owner has done, such as pins and exclusions."""
-    rows = conversation.changes.order_by("pk").values(*CHANGE)
-    owner = conversation.owner.get_username()
-    return [
-        {**row, "created_at": write_moment(row["created_at"]), "by": owner}
-        for row in rows
-    ]
-
-
-def _list_recorded_calls(
-    conversation: Conversation, until: datetime
-) -> list[dict[str, Any]]:
-    """List the recorded requests, with their hashes and what providers reported."""
-    rows = conversation.model_calls.filter(created_at__lte=until).order_by("pk")
+def _list_rows(rows: QuerySet[Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return these columns of the rows, in the order in which they were made."""
     return [
         {**row, "created_at": write_moment(row["created_at"])}
-        for row in rows.values(*CALL)
+        for row in rows.order_by("pk").values(*names)
     ]
