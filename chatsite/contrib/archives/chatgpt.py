@@ -26,7 +26,7 @@ from chatsite.features.importing.files.remainder import (
 
 from . import citations, memories, tool_parts
 from .foreign import make_source, open_nodes
-from .tool_parts import as_list, find_pointer, read_string
+from .tool_parts import as_list, find_pointer, list_dicts, read_string
 
 ROLES = ("user", "assistant", "tool")
 THOUGHTS = ("thoughts", "reasoning_recap")
@@ -139,9 +139,8 @@ def _read_shown(message: dict[str, Any], content: dict[str, Any], role: str) -> 
 
 def _name_attached(message: dict[str, Any]) -> list[Any]:
     """Return the names of attached files that are not images."""
-    files = as_list(_read_metadata(message, "attachments"))
-    dicts = (each for each in files if isinstance(each, dict))
-    return [each.get("name") for each in dicts if not _is_picture(each)]
+    files = list_dicts(_read_metadata(message, "attachments"))
+    return [each.get("name") for each in files if not _is_picture(each)]
 
 
 def _list_pictures(
@@ -152,11 +151,8 @@ def _list_pictures(
     They are among its parts, plotted by a program, shown by a screen, or only named
     beside them.
     """
-    beside = {
-        read_string(each.get("id")): each
-        for each in as_list(_read_metadata(message, "attachments"))
-        if isinstance(each, dict)
-    }
+    attached = list_dicts(_read_metadata(message, "attachments"))
+    beside = {read_string(each.get("id")): each for each in attached}
     result = _read_metadata(message, "aggregate_result")
     plots = as_list(result.get("messages")) if isinstance(result, dict) else []
     shown = [*as_list(content.get("parts")), content.get("screenshot"), *plots]

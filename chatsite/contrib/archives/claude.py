@@ -25,7 +25,7 @@ from chatsite.features.importing.files.remainder import (
 
 from . import citations, memories, tool_parts
 from .foreign import find_branch, make_source, take_messages
-from .tool_parts import as_list, read_string
+from .tool_parts import as_list, list_dicts, read_string
 
 ROLES = {"human": "user", "assistant": "assistant"}
 # What stands in the text of a message in place of blocks.
@@ -156,16 +156,12 @@ def _read_reply_blocks(
 
 def _list_attached(message: dict[str, Any]) -> Iterator[str]:
     """Yield the text of each attachment, or the name of a file without one."""
-    for each in as_list(message.get("attachments")):
-        if isinstance(each, dict):
-            text = read_string(each.get("extracted_content"))
-            name = each.get("file_name")
-            is_read = has_words(text)
-            yield (
-                f"{read_string(name)}:\n\n{text}"
-                if is_read
-                else tool_parts.name_file(name)
-            )
+    for each in list_dicts(message.get("attachments")):
+        text, name = read_string(each.get("extracted_content")), each.get("file_name")
+        if has_words(text):
+            yield f"{read_string(name)}:\n\n{text}"
+        else:
+            yield tool_parts.name_file(name)
     for name in _list_file_names(message):
         if not is_image_name(name):
             yield tool_parts.name_file(name)
@@ -173,11 +169,8 @@ def _list_attached(message: dict[str, Any]) -> Iterator[str]:
 
 def _list_file_names(message: dict[str, Any]) -> list[str]:
     """Each once: newer exports name a file that was read in both lists."""
-    read = as_list(message.get("attachments"))
-    known = {
-        read_string(each.get("file_name")) for each in read if isinstance(each, dict)
-    }
-    both = as_list(message.get("files")) + as_list(message.get("files_v2"))
-    files = (each for each in both if isinstance(each, dict))
+    read = list_dicts(message.get("attachments"))
+    files = list_dicts(message.get("files")) + list_dicts(message.get("files_v2"))
+    known = {read_string(each.get("file_name")) for each in read}
     names = dict.fromkeys(read_string(each.get("file_name")) for each in files)
     return [name for name in names if name not in known]

@@ -14,13 +14,14 @@ from chatsite.features.importing.files.remainder import BRANCH, Remainder
 
 from . import tool_parts
 from .foreign import make_source, open_nodes
-from .tool_parts import as_list, read_string
+from .tool_parts import list_dicts, read_string
 
 
 def read_deepseek(item: dict[str, Any]) -> Draft:
     site, rest = SITES["deepseek"], Remainder()
     messages, others = open_nodes(item, site)
-    rest.count_words([[_fragments_of(m), _name_uploads(m)] for m in others], BRANCH)
+    unread = [[list_dicts(m.get("fragments")), _name_uploads(m)] for m in others]
+    rest.count_words(unread, BRANCH)
     talk = (
         s for n, each in enumerate(messages) for s in _read_fragments(each, n, rest)
     )
@@ -28,17 +29,12 @@ def read_deepseek(item: dict[str, Any]) -> Draft:
     return from_talk(source, read_string(item.get("title")), talk, site, rest)
 
 
-def _fragments_of(message: dict[str, Any]) -> list[Any]:
-    found = as_list(message.get("fragments"))
-    return [each for each in found if isinstance(each, dict)]
-
-
 def _read_fragments(
     message: dict[str, Any], number: int, rest: Remainder
 ) -> Iterator[DraftMessage]:
     at = read_time(message.get("inserted_at"))
     model = read_string(message.get("model"))[:60]
-    fragments = _fragments_of(message)
+    fragments = list_dicts(message.get("fragments"))
     is_asked = any(each.get("type") == "REQUEST" for each in fragments)
     role = "user" if is_asked else "assistant"
     for place, each in enumerate(fragments):
@@ -59,5 +55,5 @@ def _read_fragments(
 
 
 def _name_uploads(message: dict[str, Any]) -> list[Any]:
-    files = (each for each in as_list(message.get("files")) if isinstance(each, dict))
+    files = list_dicts(message.get("files"))
     return [each.get("file_name") or each.get("name") for each in files]

@@ -24,7 +24,7 @@ from chatsite.features.importing.tables import exported_lists
 from memory.engine.facts.detection import MAX_CHARS
 
 from .foreign import make_source
-from .tool_parts import as_list, read_string
+from .tool_parts import list_dicts, read_string
 
 # Before the words of an entry: a mark of a list, and the day as ChatGPT writes it.
 MARK = re.compile(r"(?:[-*•] +)?(?:\[[^\]\n]{0,40}\] ?-? ?)?")
@@ -43,7 +43,7 @@ def read_claude_memories(item: dict[str, Any]) -> Draft:
 
 def read_chatgpt_memories(item: dict[str, Any]) -> Draft:
     """Return a draft of the entries of ChatGPT's memory."""
-    rows = [each for each in as_list(item.get("memories")) if isinstance(each, dict)]
+    rows = list_dicts(item.get("memories"))
     times = (each.get("updated_at") or each.get("created_timestamp") for each in rows)
     at = max(filter(None, map(read_time, times)), default=None)
     return _make_draft(

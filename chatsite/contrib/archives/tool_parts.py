@@ -75,8 +75,8 @@ def read_words(block: dict[str, Any]) -> str:
     For speech the words are enough.
     """
     is_spoken = any(
-        isinstance(part, dict) and part.get("content_type") == "audio_transcription"
-        for part in as_list(block.get("parts"))
+        part.get("content_type") == "audio_transcription"
+        for part in list_dicts(block.get("parts"))
     )
     found = []
     for key in order_keys(block):
@@ -122,6 +122,10 @@ def name_language(value: object) -> str:
 
 def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def list_dicts(value: object) -> list[dict[str, Any]]:
+    return [each for each in as_list(value) if isinstance(each, dict)]
 
 
 def read_string(value: object) -> str:
