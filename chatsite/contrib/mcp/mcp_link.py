@@ -105,19 +105,6 @@ class ServerLink:
         """The fault in the server's data that ended the connection, or ""."""
         return self.client.transport.limits.reason
 
-    async def call_tool(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        meta: dict[str, str],
-        on_progress: Any,
-    ) -> dict[str, Any]:
-        """Return the result of tools/call, as JSON. Raises TaskBegunError."""
-        answer = await self.client.call_tool_mcp(
-            name, arguments, on_progress, meta=meta or None
-        )
-        return answer.content
-
     async def keep_open(self) -> None:
         """Keep the connection open, if there is a reason to."""
         tells = getattr(self.client.server_capabilities, "tools", None)

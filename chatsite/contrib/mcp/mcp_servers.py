@@ -257,7 +257,9 @@ async def _call(
         await _find_unchanged(server, name, known)
         async with connect(server) as link:
             begun = True
-            answer = await link.call_tool(name, arguments, meta, _listen(report))
+            called = await link.client.call_tool_mcp(
+                name, arguments, _listen(report), meta=meta or None
+            )
     except ToolException:
         raise
     except mcp_tasks.TaskBegunError as begun_task:
@@ -270,6 +272,8 @@ async def _call(
         lost = AnswerLostError if begun else ToolException
         what = f"sent {reason}" if reason else "did not answer"
         raise lost(f"The server {server.name} {what}.") from None
+    # Our session passes on the result as it came.
+    answer: dict[str, Any] = called.content
     if answer.get("resultType") == "input_required":
         raise ToolException(INPUT_WANTED)
     return mcp_content.read_result(answer)
