@@ -10,7 +10,6 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from typing_extensions import TypedDict
 
-from ...engine.compose import Context, Section
 from ...engine.tokens import TokenCounter
 from ...engine.tools.shorten import ARGUMENT_MARK, clip_tool_args
 from ..middleware import LANGCHAIN_KEEP
@@ -51,10 +50,8 @@ class ArgumentCutter:
 
         `beside`: tokens of the system prompt and the tools.
         """
-        shown = [
-            *view.context.get_section("window"),
-            *view.context.get_section("newest"),
-        ]
+        window = view.context.get_section("window")
+        shown = [*window, *view.context.get_section("newest")]
         trigger = self.settings.get("trigger")
         if not trigger or not self._is_reached(trigger, view, len(shown), beside):
             return view
@@ -66,16 +63,10 @@ class ArgumentCutter:
             tools=WRITING_TOOLS,
         )
         saved = self.count_tokens(old) - self.count_tokens(shorter)
-        by_id = {id(a): b for a, b in zip(old, shorter, strict=True)}
-        sections = [
-            Section(kind, tuple(by_id.get(id(each), each) for each in messages))
-            for kind, messages in view.context.sections
-        ]
-        return replace(
-            view,
-            context=Context(tuple(sections)),
-            window_tokens=view.window_tokens - saved,
-        )
+        cut, end = [*shorter, *shown[len(old) :]], len(window)
+        context = view.context.with_section("window", cut[:end])
+        context = context.with_section("newest", cut[end:])
+        return replace(view, context=context, window_tokens=view.window_tokens - saved)
 
     def _is_reached(
         self, trigger: tuple[str, float], view: AgentView, messages: int, beside: int

@@ -11,7 +11,7 @@ from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langchain_core.messages import BaseMessage, HumanMessage, get_buffer_string
 from typing_extensions import TypedDict
 
-from ...engine.compose import Context, Section, SummaryBlock
+from ...engine.compose import SummaryBlock
 from ...engine.tokens import TokenCounter, count_text
 from .. import threads
 from ..middleware import SUMMARY_MARK
@@ -149,12 +149,8 @@ def add_pointer(view: AgentView, path: str, count_tokens: TokenCounter) -> Agent
         return view
     text = point_to(path) + summaries[0].text
     pointed = summaries[0].model_copy(update={"content": text})
-    sections = [
-        Section(each.kind, (pointed,)) if each.kind == "summaries" else each
-        for each in view.context.sections
-    ]
+    context = view.context.with_section("summaries", [pointed])
     more = count_tokens([pointed]) - count_tokens(summaries)
-    context = Context(tuple(sections))
     return replace(view, context=context, around=view.around + more)
 
 
