@@ -4,12 +4,13 @@ Each has its errors, the fields of a request, and the parser of a reply. Nothing
 reads the database.
 """
 
-from .anthropic_messages import API as ANTHROPIC_MESSAGES
+from .anthropic_messages import AnthropicMessages
 from .api import Api
-from .openai_chat import API as OPENAI_CHAT
-from .openai_responses import API as OPENAI_RESPONSES
-from .openai_responses import COMPACT_API as OPENAI_COMPACT
+from .openai_chat import ChatCompletions
+from .openai_responses import OpenAICompaction, OpenAIResponses
 
+OPENAI_CHAT, ANTHROPIC_MESSAGES = ChatCompletions(), AnthropicMessages()
+OPENAI_COMPACT, OPENAI_RESPONSES = OpenAICompaction(), OpenAIResponses()
 # Compaction comes first, as its path also looks like that of a stored response.
 APIS = (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_COMPACT, OPENAI_RESPONSES)
 

@@ -1,17 +1,16 @@
 """Anthropic's Messages API."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.messages.tool import tool_call_chunk
 
 from memory.engine.tokens import count_text
 
-from .api import Api, list_declared_tools, list_messages, wants_stream
+from .api import Api, Body, list_declared_tools, wants_stream
 from .errors import ApiError
 from .provider_report import COMPACTION
 from .reply_reader import ReplyReader
@@ -24,7 +23,6 @@ from .rows import (
     make_row,
     name_medium,
     read_call_arguments,
-    to_langchain,
 )
 
 COUNT = "/v1/messages/count_tokens"
@@ -52,30 +50,6 @@ THREAD = "thread"
 THREAD_CODES = ("thread_not_found", "thread_unsupported_request")
 
 
-def write_anthropic_error(error: ApiError) -> bytes:
-    kind = TYPES.get(error.status, "invalid_request_error")
-    values: dict[str, Any] = {"type": kind, "message": error.detail}
-    if error.code in THREAD_CODES:
-        values["details"] = {"error_code": error.code}
-    return json.dumps({"type": "error", "error": values}, ensure_ascii=False).encode()
-
-
-def find_anthropic(_model: str) -> tuple[str, dict[str, str]] | None:
-    """Return the provider's address and the site's headers for it.
-
-    Return None if there is none, and the demo model answers.
-    """
-    key, url = settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL
-    if not key and not url:
-        return None
-    return url or "https://api.anthropic.com", {"x-api-key": key} if key else {}
-
-
-def read_anthropic_instructions(body: Mapping[str, Any]) -> str:
-    """Return the text of the system prompt."""
-    return read_block_texts(body.get("system"))
-
-
 def read_changed_tool(block: Mapping[str, Any]) -> tuple[str, dict[str, Any] | None]:
     """Return the name of a tool that a history adds or removes.
 
@@ -89,26 +63,8 @@ def read_changed_tool(block: Mapping[str, Any]) -> tuple[str, dict[str, Any] | N
     return str(name), definition
 
 
-def list_anthropic_tools(body: Mapping[str, Any]) -> list[Any]:
-    """Return the tools as of the request: as its history adds and removes them."""
-    declared = list_declared_tools(body)
-    changes = [*_list_tool_changes(body)]
-    if not changes:
-        return declared
-    found = {each.get("name"): each for each in declared if isinstance(each, dict)}
-    # A tool that is only referred to comes back as it was declared.
-    known = {**found}
-    for block in changes:
-        name, definition = read_changed_tool(block)
-        if block["type"] == ADDITION and (tool := definition or known.get(name)):
-            known[name] = found[name] = tool
-        elif block["type"] != ADDITION:
-            found.pop(name, None)
-    return [*found.values()]
-
-
-def _list_tool_changes(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for message in list_messages(body):
+def _list_tool_changes(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    for message in messages:
         content = message.get("content") if isinstance(message, dict) else None
         for block in list_blocks(content):
             # The provider's summary has the changes of what it covers.
@@ -116,12 +72,6 @@ def _list_tool_changes(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             for each in (block, *list_blocks(inner)):
                 if each.get("type") in TOOL_CHANGES:
                     yield each
-
-
-def read_previous_message(body: Mapping[str, Any]) -> Any:
-    """Return the id of the reply after which a thread continues, or ""."""
-    thread = body.get(THREAD)
-    return thread.get("previous_message_id") or "" if isinstance(thread, dict) else ""
 
 
 def list_blocks(content: object) -> Iterator[dict[str, Any]]:
@@ -144,32 +94,6 @@ def read_block_texts(content: object) -> str:
         elif kind not in UNREAD:
             texts.append(name_medium(kind))
     return "\n".join(filter(None, texts))
-
-
-def make_anthropic_rows(message: Mapping[str, Any]) -> list[TranscriptRow]:
-    """Return the transcript rows of a message.
-
-    Results of tools come before the text of the user.
-    """
-    content = message.get("content")
-    text = read_block_texts(content)
-    if message.get("role") == "assistant":
-        calls = [
-            make_call_value(block.get("name"), block.get("input"), block.get("id"))
-            for block in list_blocks(content)
-            if block.get("type") == "tool_use"
-        ]
-        return [make_row(ASSISTANT, text, tool_calls=calls)]
-    rows = [
-        make_row(
-            TOOL,
-            read_block_texts(block.get("content")),
-            tool_call_id=str(block.get("tool_use_id") or "")[:100],
-        )
-        for block in list_blocks(content)
-        if block.get("type") == "tool_result"
-    ]
-    return [*rows, make_row(USER, text)] if text or not rows else rows
 
 
 class AnthropicReader(ReplyReader):
@@ -258,79 +182,126 @@ class AnthropicReader(ReplyReader):
         return {"id": self.message_id, "role": "assistant", "content": said}
 
 
-def ask_demo_as_anthropic(body: Mapping[str, Any]) -> list[BaseMessage]:
-    """Return the messages for the demo model."""
-    made: list[BaseMessage] = []
-    if instructions := read_anthropic_instructions(body):
-        made.append(SystemMessage(instructions))
-    for message in list_messages(body):
-        made += map(to_langchain, make_anthropic_rows(message))
-    return made
-
-
-async def write_anthropic_reply(
-    body: Mapping[str, Any], model: str, pieces: AsyncIterator[str]
-) -> AsyncIterator[bytes]:
-    """Yield the demo model's reply as this API sends it."""
-    message: dict[str, Any] = {
-        **{
-            "id": f"msg_{uuid4().hex}",
-            "type": "message",
-            "role": "assistant",
-            "model": model,
-        },
-        **{"content": [], "stop_reason": None, "stop_sequence": None},
-        "usage": {"input_tokens": 0, "output_tokens": 0},
-    }
-    if not wants_stream(body):
-        text = "".join([piece async for piece in pieces])
-        content = [{"type": "text", "text": text}]
-        whole = {**message, "content": content, "stop_reason": "end_turn"}
-        yield json.dumps(whole, ensure_ascii=False).encode()
-        return
-    yield _write_event("message_start", message=message)
-    block = {"type": "text", "text": ""}
-    yield _write_event("content_block_start", index=0, content_block=block)
-    async for piece in pieces:
-        delta = {"type": "text_delta", "text": piece}
-        yield _write_event("content_block_delta", index=0, delta=delta)
-    yield _write_event("content_block_stop", index=0)
-    ended = {"stop_reason": "end_turn", "stop_sequence": None}
-    yield _write_event("message_delta", delta=ended, usage={"output_tokens": 0})
-    yield _write_event("message_stop")
-
-
 def _write_event(kind: str, **values: Any) -> bytes:
     data = json.dumps({"type": kind, **values}, ensure_ascii=False)
     return f"event: {kind}\ndata: {data}\n\n".encode()
 
 
-def list_anthropic_models(models: list[dict[str, Any]]) -> dict[str, Any]:
-    ends = [models[at]["id"] for at in (0, -1)] if models else [None, None]
-    named = [{"type": "model", "display_name": each["id"], **each} for each in models]
-    return {"data": named, "has_more": False, "first_id": ends[0], "last_id": ends[1]}
+class AnthropicMessages(Api):
+    name = "messages"
+    paths = {"/v1/messages": "POST", COUNT: "POST", "/v1/models": "GET"}
+    upstream_path = "/v1/messages"
+    reader = AnthropicReader
+    long_factor = 2.0
+    count_path = COUNT
+    models_path = "/v1/models"
+    models_headers = {"anthropic-version": "2023-06-01"}
+    previous_field = "thread.previous_message_id"
+    not_found_code = THREAD_CODES[0]
+    holds_setup = True
 
+    def find_upstream(self, _model: str) -> tuple[str, dict[str, str]] | None:
+        key, url = settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL
+        if not key and not url:
+            return None
+        return url or "https://api.anthropic.com", {"x-api-key": key} if key else {}
 
-API = Api(
-    name="messages",
-    paths={"/v1/messages": "POST", COUNT: "POST", "/v1/models": "GET"},
-    upstream_path="/v1/messages",
-    models_path="/v1/models",
-    models_headers={"anthropic-version": "2023-06-01"},
-    list_models=list_anthropic_models,
-    count_path=COUNT,
-    read_previous=read_previous_message,
-    previous_field="thread.previous_message_id",
-    not_found_code=THREAD_CODES[0],
-    holds_setup=True,
-    list_tools=list_anthropic_tools,
-    long_factor=2.0,
-    reader=AnthropicReader,
-    write_error=write_anthropic_error,
-    find_upstream=find_anthropic,
-    name_upstream=lambda _: "" if settings.ANTHROPIC_BASE_URL else "Anthropic",
-    read_instructions=read_anthropic_instructions,
-    make_rows=make_anthropic_rows,
-    to_demo_messages=ask_demo_as_anthropic,
-    write_reply=write_anthropic_reply,
-)
+    def name_upstream(self, _model: str) -> str:
+        return "" if settings.ANTHROPIC_BASE_URL else "Anthropic"
+
+    def write_error(self, error: ApiError) -> bytes:
+        kind = TYPES.get(error.status, "invalid_request_error")
+        values: dict[str, Any] = {"type": kind, "message": error.detail}
+        if error.code in THREAD_CODES:
+            values["details"] = {"error_code": error.code}
+        written = {"type": "error", "error": values}
+        return json.dumps(written, ensure_ascii=False).encode()
+
+    def list_models(self, models: list[dict[str, Any]]) -> dict[str, Any]:
+        ends = [models[at]["id"] for at in (0, -1)] if models else [None, None]
+        named = [{"type": "model", "display_name": one["id"], **one} for one in models]
+        first, last = ends
+        return {"data": named, "has_more": False, "first_id": first, "last_id": last}
+
+    def list_setup(self, body: Body) -> list[str]:
+        text = read_block_texts(body.get("system"))
+        return [text] if text else []
+
+    def list_tools(self, body: Body) -> list[Any]:
+        """Return the tools as of the request: as its history adds and removes them."""
+        declared = list_declared_tools(body)
+        changes = [*_list_tool_changes(self.list_sent(body))]
+        if not changes:
+            return declared
+        found = {each.get("name"): each for each in declared if isinstance(each, dict)}
+        # A tool that is only referred to comes back as it was declared.
+        known = {**found}
+        for block in changes:
+            name, definition = read_changed_tool(block)
+            if block["type"] == ADDITION and (tool := definition or known.get(name)):
+                known[name] = found[name] = tool
+            elif block["type"] != ADDITION:
+                found.pop(name, None)
+        return [*found.values()]
+
+    def read_previous(self, body: Body) -> Any:
+        """Return the id of the reply after which a thread continues, or ""."""
+        if not isinstance(thread := body.get(THREAD), dict):
+            return ""
+        return thread.get("previous_message_id") or ""
+
+    def make_rows(self, sent: Sequence[Mapping[str, Any]]) -> list[TranscriptRow]:
+        """Return the transcript rows of a message.
+
+        Results of tools come before the text of the user.
+        """
+        message = sent[0]
+        content = message.get("content")
+        text = read_block_texts(content)
+        if message.get("role") == "assistant":
+            calls = [
+                make_call_value(block.get("name"), block.get("input"), block.get("id"))
+                for block in list_blocks(content)
+                if block.get("type") == "tool_use"
+            ]
+            return [make_row(ASSISTANT, text, tool_calls=calls)]
+        rows = [
+            make_row(
+                TOOL,
+                read_block_texts(block.get("content")),
+                tool_call_id=str(block.get("tool_use_id") or "")[:100],
+            )
+            for block in list_blocks(content)
+            if block.get("type") == "tool_result"
+        ]
+        return [*rows, make_row(USER, text)] if text or not rows else rows
+
+    async def write_reply(
+        self, body: Body, model: str, pieces: AsyncIterator[str]
+    ) -> AsyncIterator[bytes]:
+        message: dict[str, Any] = {
+            **{
+                "id": f"msg_{uuid4().hex}",
+                "type": "message",
+                "role": "assistant",
+                "model": model,
+            },
+            **{"content": [], "stop_reason": None, "stop_sequence": None},
+            "usage": {"input_tokens": 0, "output_tokens": 0},
+        }
+        if not wants_stream(body):
+            text = "".join([piece async for piece in pieces])
+            content = [{"type": "text", "text": text}]
+            whole = {**message, "content": content, "stop_reason": "end_turn"}
+            yield json.dumps(whole, ensure_ascii=False).encode()
+            return
+        yield _write_event("message_start", message=message)
+        block = {"type": "text", "text": ""}
+        yield _write_event("content_block_start", index=0, content_block=block)
+        async for piece in pieces:
+            delta = {"type": "text_delta", "text": piece}
+            yield _write_event("content_block_delta", index=0, delta=delta)
+        yield _write_event("content_block_stop", index=0)
+        ended = {"stop_reason": "end_turn", "stop_sequence": None}
+        yield _write_event("message_delta", delta=ended, usage={"output_tokens": 0})
+        yield _write_event("message_stop")

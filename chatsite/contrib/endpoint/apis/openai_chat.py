@@ -1,19 +1,18 @@
 """OpenAI's Chat Completions API, which most clients and servers use."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from time import time
 from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
-from langchain_core.messages import BaseMessage, SystemMessage
 
 from chatsite.llm import providers
 from chatsite.llm.gathered import read_calls
 from chatsite.llm.provider_file import OPENAI_ADDRESS
 
-from .api import Api, wants_stream
+from .api import Api, Body, wants_stream
 from .errors import ApiError, refuse_model
 from .reply_reader import ReplyReader
 from .rows import (
@@ -24,7 +23,6 @@ from .rows import (
     make_call_values,
     make_row,
     read_part_texts,
-    to_langchain,
 )
 
 # OpenAI's error types, by status.
@@ -36,57 +34,35 @@ TYPES = {
     502: "server_error",
     503: "server_error",
 }
-SYSTEM = ("system", "developer")
 
 
-def write_openai_error(error: ApiError) -> bytes:
-    kind = TYPES.get(error.status, "invalid_request_error")
-    values = {"message": error.detail, "type": kind, "param": error.param}
-    values["code"] = error.code
-    return json.dumps({"error": values}, ensure_ascii=False).encode()
+class OpenAIApi(Api):
+    """The provider and the form of errors of both OpenAI APIs."""
 
+    system_roles = ("system", "developer")
 
-def find_openai(model: str) -> tuple[str, dict[str, str]] | None:
-    """Return the address of the model's provider and the site's headers for it.
+    def find_upstream(self, model: str) -> tuple[str, dict[str, str]] | None:
+        provider = providers.read_short_form()
+        if settings.PROVIDERS:
+            provider = providers.find_provider(model)
+        # A model that LangChain makes has another API.
+        if provider is None or provider.langchain_name:
+            raise refuse_model(model)
+        key, url = provider.secret, provider.base_url
+        if not key and not url:
+            return None
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        query = f"?{urlencode(provider.sent_query)}".rstrip("?")
+        return f"{url or OPENAI_ADDRESS}{query}", {**headers, **provider.sent_headers}
 
-    Return None if there is none, and the demo model answers. Raise ApiError.
-    """
-    provider = providers.read_short_form()
-    if settings.PROVIDERS:
-        provider = providers.find_provider(model)
-    # A model that LangChain makes has another API.
-    if provider is None or provider.langchain_name:
-        raise refuse_model(model)
-    key, url = provider.secret, provider.base_url
-    if not key and not url:
-        return None
-    headers = {"authorization": f"Bearer {key}"} if key else {}
-    query = f"?{urlencode(provider.sent_query)}".rstrip("?")
-    return f"{url or OPENAI_ADDRESS}{query}", {**headers, **provider.sent_headers}
+    def name_upstream(self, model: str) -> str:
+        return providers.name_provider(model if settings.PROVIDERS else "")
 
-
-def read_openai_instructions(body: Mapping[str, Any]) -> str:
-    """Return the text of the leading system messages."""
-    texts = []
-    for message in body.get("messages") or ():
-        if not isinstance(message, dict) or message.get("role") not in SYSTEM:
-            break
-        texts.append(read_part_texts(message.get("content")))
-    return "\n\n".join(texts)
-
-
-def make_openai_rows(message: Mapping[str, Any]) -> list[TranscriptRow]:
-    """Return the transcript rows of a message."""
-    role = message.get("role")
-    text = read_part_texts(message.get("content"))
-    if role == "assistant":
-        text = text or read_part_texts(message.get("refusal"))
-        calls = make_call_values(read_calls(message.get("tool_calls"), is_whole=True))
-        return [make_row(ASSISTANT, text, tool_calls=calls)]
-    if role in ("tool", "function"):
-        call_id = str(message.get("tool_call_id") or "")[:100]
-        return [make_row(TOOL, text, tool_call_id=call_id)]
-    return [make_row(USER, text)]
+    def write_error(self, error: ApiError) -> bytes:
+        kind = TYPES.get(error.status, "invalid_request_error")
+        values = {"message": error.detail, "type": kind, "param": error.param}
+        values["code"] = error.code
+        return json.dumps({"error": values}, ensure_ascii=False).encode()
 
 
 class OpenAIReader(ReplyReader):
@@ -131,56 +107,46 @@ class OpenAIReader(ReplyReader):
         return {**message, "tool_calls": calls} if calls else message
 
 
-def ask_demo_as_openai(body: Mapping[str, Any]) -> list[BaseMessage]:
-    """Return the messages for the demo model."""
-    made: list[BaseMessage] = []
-    for message in body.get("messages") or ():
-        if message.get("role") in SYSTEM:
-            made.append(SystemMessage(read_part_texts(message.get("content"))))
-            continue
-        made += map(to_langchain, make_openai_rows(message))
-    return made
+class ChatCompletions(OpenAIApi):
+    name = "chat"
+    paths = {"/v1/chat/completions": "POST", "/v1/models": "GET"}
+    upstream_path = "/chat/completions"
+    reader = OpenAIReader
 
+    def make_rows(self, sent: Sequence[Mapping[str, Any]]) -> list[TranscriptRow]:
+        message = sent[0]
+        role = message.get("role")
+        text = read_part_texts(message.get("content"))
+        if role == "assistant":
+            text = text or read_part_texts(message.get("refusal"))
+            calls = make_call_values(
+                read_calls(message.get("tool_calls"), is_whole=True)
+            )
+            return [make_row(ASSISTANT, text, tool_calls=calls)]
+        if role in ("tool", "function"):
+            call_id = str(message.get("tool_call_id") or "")[:100]
+            return [make_row(TOOL, text, tool_call_id=call_id)]
+        return [make_row(USER, text)]
 
-async def write_openai_reply(
-    body: Mapping[str, Any], model: str, pieces: AsyncIterator[str]
-) -> AsyncIterator[bytes]:
-    """Yield the demo model's reply as this API sends it."""
-    common = {"id": "chatcmpl-demo", "created": int(time()), "model": model}
-    if not wants_stream(body):
-        text = "".join([piece async for piece in pieces])
-        message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        whole = {**common, "object": "chat.completion", "choices": [choice]}
-        yield json.dumps(whole, ensure_ascii=False).encode()
-        return
+    async def write_reply(
+        self, body: Body, model: str, pieces: AsyncIterator[str]
+    ) -> AsyncIterator[bytes]:
+        common = {"id": "chatcmpl-demo", "created": int(time()), "model": model}
+        if not wants_stream(body):
+            text = "".join([piece async for piece in pieces])
+            message = {"role": "assistant", "content": text}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            whole = {**common, "object": "chat.completion", "choices": [choice]}
+            yield json.dumps(whole, ensure_ascii=False).encode()
+            return
 
-    def write(delta: dict[str, Any], reason: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        chunk = {**common, "object": "chat.completion.chunk", "choices": [choice]}
-        return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+        def write(delta: dict[str, Any], reason: str | None = None) -> bytes:
+            choice = {"index": 0, "delta": delta, "finish_reason": reason}
+            chunk = {**common, "object": "chat.completion.chunk", "choices": [choice]}
+            return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
 
-    yield write({"role": "assistant", "content": ""})
-    async for piece in pieces:
-        yield write({"content": piece})
-    yield write({}, "stop")
-    yield b"data: [DONE]\n\n"
-
-
-def name_openai(model: str) -> str:
-    return providers.name_provider(model if settings.PROVIDERS else "")
-
-
-API = Api(
-    name="chat",
-    paths={"/v1/chat/completions": "POST", "/v1/models": "GET"},
-    upstream_path="/chat/completions",
-    reader=OpenAIReader,
-    write_error=write_openai_error,
-    find_upstream=find_openai,
-    name_upstream=name_openai,
-    read_instructions=read_openai_instructions,
-    make_rows=make_openai_rows,
-    to_demo_messages=ask_demo_as_openai,
-    write_reply=write_openai_reply,
-)
+        yield write({"role": "assistant", "content": ""})
+        async for piece in pieces:
+            yield write({"content": piece})
+        yield write({}, "stop")
+        yield b"data: [DONE]\n\n"

@@ -4,18 +4,15 @@ The history of a request is a list of items, or an earlier response.
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from time import time
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage, SystemMessage
-
 from memory.engine.tokens import count_text
 
-from .api import Api, Body, wants_stream
-from .openai_chat import SYSTEM, find_openai, name_openai, write_openai_error
+from .api import Body, wants_stream
+from .openai_chat import OpenAIApi
 from .provider_report import COMPACTION, read_count
 from .reply_reader import ReplyReader
 from .rows import (
@@ -29,7 +26,6 @@ from .rows import (
     name_medium,
     read_call_arguments,
     read_part_texts,
-    to_langchain,
 )
 
 PATH = "/v1/responses"
@@ -44,47 +40,9 @@ REFERENCE = "item_reference"
 PREVIOUS = "previous_response_id"
 
 
-def list_items(body: Body) -> list[dict[str, Any]]:
-    """Return the input items; a plain text is one of the user."""
-    given = body.get("input")
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
-    return given if isinstance(given, list) else []
-
-
 def find_kind(item: Mapping[str, Any]) -> str:
     is_named = "id" in item and "role" not in item
     return str(item.get("type") or (REFERENCE if is_named else "message"))
-
-
-def read_response_instructions(body: Body) -> str:
-    """Return the instructions and the leading system messages."""
-    given = body.get("instructions")
-    texts = [given] if isinstance(given, str) else []
-    for item in list_items(body):
-        if not isinstance(item, dict) or item.get("role") not in SYSTEM:
-            break
-        texts.append(read_part_texts(item.get("content")))
-    return "\n\n".join(texts)
-
-
-def make_response_rows(said: Mapping[str, Any]) -> list[TranscriptRow]:
-    """Return the transcript row of the items of a message.
-
-    A reply is one message, however many items it has.
-    """
-    items = said["items"]
-    first = items[0]
-    kind = find_kind(first)
-    if kind in RESULTS:
-        call_id = str(first.get("call_id") or "")[:CALL_ID_CHARS]
-        return [
-            make_row(TOOL, read_part_texts(first.get("output")), tool_call_id=call_id)
-        ]
-    if kind == "message" and first.get("role") != "assistant":
-        return [make_row(USER, read_part_texts(first.get("content")))]
-    text = "\n".join(filter(None, map(_read_item_text, items)))
-    return [make_row(ASSISTANT, text, tool_calls=[*list_item_calls(items)])]
 
 
 def _read_item_text(item: Mapping[str, Any]) -> str:
@@ -105,9 +63,9 @@ def read_item_arguments(item: Mapping[str, Any]) -> str:
     return written if isinstance(written, str) else ""
 
 
-def list_item_calls(items: object) -> Iterator[dict[str, Any]]:
-    for item in items if isinstance(items, list) else ():
-        if isinstance(item, dict) and find_kind(item) in CALLS:
+def list_item_calls(items: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    for item in items:
+        if find_kind(item) in CALLS:
             arguments = read_call_arguments(read_item_arguments(item))
             yield make_call_value(item.get("name"), arguments, item.get("call_id"))
 
@@ -200,22 +158,6 @@ class ResponsesReader(ReplyReader):
         return {"id": self.response_id, "output": output}
 
 
-def ask_demo_as_responses(body: Body) -> list[BaseMessage]:
-    """Return the messages for the demo model."""
-    made: list[BaseMessage] = []
-    given = body.get("instructions")
-    if isinstance(given, str):
-        made.append(SystemMessage(given))
-    for item in list_items(body):
-        if item.get("role") in SYSTEM:
-            made.append(SystemMessage(read_part_texts(item.get("content"))))
-            continue
-        if find_kind(item) == "reasoning":
-            continue
-        made += map(to_langchain, make_response_rows({"items": [item]}))
-    return made
-
-
 def make_response(
     body: Body, model: str, response_id: str, output: list[dict[str, Any]]
 ) -> dict[str, Any]:
@@ -254,65 +196,85 @@ def make_compacted(summary: str) -> dict[str, Any]:
     }
 
 
-async def write_responses_reply(
-    body: Body, model: str, pieces: AsyncIterator[str]
-) -> AsyncIterator[bytes]:
-    """Yield the demo model's reply as this API sends it."""
-    name = uuid4().hex
-    item_id = f"msg_{name}"
-    empty = make_response(body, model, f"resp_{name}", [])
-    if not wants_stream(body):
-        text = "".join([piece async for piece in pieces])
-        whole = {**empty, "output": [_make_message_item(text, item_id)]}
-        yield json.dumps(whole, ensure_ascii=False).encode()
-        return
-    number = 0
+class OpenAIResponses(OpenAIApi):
+    name = "responses"
+    paths = {PATH: "POST"}
+    upstream_path = "/responses"
+    reader = ResponsesReader
+    list_name = "input"
+    silent_types = ("reasoning",)
+    id_path = f"{PATH}/"
+    previous_field = PREVIOUS
+    not_found_code = "previous_response_not_found"
 
-    def write(kind: str, **values: Any) -> bytes:
-        nonlocal number
-        event = {"type": f"response.{kind}", "sequence_number": number, **values}
-        number += 1
-        data = json.dumps(event, ensure_ascii=False)
-        return f"event: response.{kind}\ndata: {data}\n\n".encode()
+    def list_setup(self, body: Body) -> list[str]:
+        given = body.get("instructions")
+        return [given] if isinstance(given, str) else []
 
-    begun = {**empty, "status": "in_progress"}
-    yield write("created", response=begun) + write("in_progress", response=begun)
-    item = _make_message_item("", item_id, "in_progress")
-    yield write("output_item.added", output_index=0, item=item)
-    at = {"item_id": item_id, "output_index": 0, "content_index": 0}
-    part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-    yield write("content_part.added", **at, part=part)
-    text = ""
-    async for piece in pieces:
-        text += piece
-        yield write("output_text.delta", **at, delta=piece, logprobs=[])
-    yield write("output_text.done", **at, text=text, logprobs=[])
-    yield write("content_part.done", **at, part={**part, "text": text})
-    item = _make_message_item(text, item_id)
-    yield write("output_item.done", output_index=0, item=item)
-    yield write("completed", response={**empty, "output": [item]})
+    def list_sent(self, body: Body) -> list[dict[str, Any]]:
+        """Return the input items; a plain text is one of the user."""
+        if isinstance(text := body.get("input"), str):
+            return [{"role": "user", "content": text}]
+        return super().list_sent(body)
+
+    def read_previous(self, body: Body) -> Any:
+        return body.get(PREVIOUS) or ""
+
+    def make_rows(self, sent: Sequence[Mapping[str, Any]]) -> list[TranscriptRow]:
+        """Return the row of the items of a message.
+
+        A reply is one message, however many items it has.
+        """
+        first = sent[0]
+        kind = find_kind(first)
+        if kind in RESULTS:
+            call_id = str(first.get("call_id") or "")[:CALL_ID_CHARS]
+            text = read_part_texts(first.get("output"))
+            return [make_row(TOOL, text, tool_call_id=call_id)]
+        if kind == "message" and first.get("role") != "assistant":
+            return [make_row(USER, read_part_texts(first.get("content")))]
+        text = "\n".join(filter(None, map(_read_item_text, sent)))
+        return [make_row(ASSISTANT, text, tool_calls=[*list_item_calls(sent)])]
+
+    async def write_reply(
+        self, body: Body, model: str, pieces: AsyncIterator[str]
+    ) -> AsyncIterator[bytes]:
+        name = uuid4().hex
+        item_id = f"msg_{name}"
+        empty = make_response(body, model, f"resp_{name}", [])
+        if not wants_stream(body):
+            text = "".join([piece async for piece in pieces])
+            whole = {**empty, "output": [_make_message_item(text, item_id)]}
+            yield json.dumps(whole, ensure_ascii=False).encode()
+            return
+        number = 0
+
+        def write(kind: str, **values: Any) -> bytes:
+            nonlocal number
+            event = {"type": f"response.{kind}", "sequence_number": number, **values}
+            number += 1
+            data = json.dumps(event, ensure_ascii=False)
+            return f"event: response.{kind}\ndata: {data}\n\n".encode()
+
+        begun = {**empty, "status": "in_progress"}
+        yield write("created", response=begun) + write("in_progress", response=begun)
+        item = _make_message_item("", item_id, "in_progress")
+        yield write("output_item.added", output_index=0, item=item)
+        at = {"item_id": item_id, "output_index": 0, "content_index": 0}
+        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        yield write("content_part.added", **at, part=part)
+        text = ""
+        async for piece in pieces:
+            text += piece
+            yield write("output_text.delta", **at, delta=piece, logprobs=[])
+        yield write("output_text.done", **at, text=text, logprobs=[])
+        yield write("content_part.done", **at, part={**part, "text": text})
+        item = _make_message_item(text, item_id)
+        yield write("output_item.done", output_index=0, item=item)
+        yield write("completed", response={**empty, "output": [item]})
 
 
-API = Api(
-    name="responses",
-    paths={PATH: "POST"},
-    upstream_path="/responses",
-    list_name="input",
-    list_sent=list_items,
-    take_message=lambda items, start, end: {"items": items[start:end]},
-    id_path=f"{PATH}/",
-    read_previous=lambda body: body.get(PREVIOUS) or "",
-    previous_field=PREVIOUS,
-    not_found_code="previous_response_not_found",
-    reader=ResponsesReader,
-    write_error=write_openai_error,
-    find_upstream=find_openai,
-    name_upstream=name_openai,
-    read_instructions=read_response_instructions,
-    make_rows=make_response_rows,
-    to_demo_messages=ask_demo_as_responses,
-    write_reply=write_responses_reply,
-)
-COMPACT_API = replace(
-    API, paths={COMPACT: "POST"}, upstream_path="/responses/compact", id_path=""
-)
+class OpenAICompaction(OpenAIResponses):
+    paths = {COMPACT: "POST"}
+    upstream_path = "/responses/compact"
+    id_path = ""

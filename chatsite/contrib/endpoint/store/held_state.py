@@ -14,7 +14,7 @@ from django.db.models.functions import Length
 from langchain_core.messages.tool import tool_call_chunk
 
 from chatsite.contrib.endpoint.apis import find_api_by_name
-from chatsite.contrib.endpoint.apis.api import Api
+from chatsite.contrib.endpoint.apis.api import Api, list_declared_tools
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.contrib.endpoint.identity.history import (
@@ -174,11 +174,10 @@ def rebuild_held(call: ModelCall) -> HeldContext:
             setup = body
     rows = call.conversation.messages.filter(in_ranges(refs["held"]), deleted_at=None)
     named = refs[KEY]["held"]["sha256"]
-    tools = setup.get("tools")
     return HeldContext(
         setup.get("system"),
         api.read_instructions(setup) if setup else "",
-        tools if isinstance(tools, list) else [],
+        list_declared_tools(setup),
         wire,
         read_langchain(rows.order_by("seq")),
         named,

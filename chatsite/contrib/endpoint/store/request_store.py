@@ -320,7 +320,7 @@ class RequestWriter:
         made: list[tuple[int, list[Message]]] = []
         for index, _ in some:
             message = self.messages[index]
-            raw = request.api.take_message(sent, message.start, message.end)
+            raw = sent[message.start : message.end]
             rows = [self._make_message(row) for row in request.api.make_rows(raw)]
             made.append((index, rows))
         flat = [row for _, rows in made for row in rows]

@@ -75,7 +75,7 @@ def _read_written(api: Api, pieces: list[str]) -> str | None:
     if api.names_replies and any(find_kind(each) == REFERENCE for each in items):
         # An id alone has no text of the client.
         return None
-    rows = api.make_rows(api.take_message(items, 0, len(items)))
+    rows = api.make_rows(items)
     return rows[-1].text if rows else None
 
 
