@@ -4,7 +4,6 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils.translation import gettext
@@ -70,10 +69,6 @@ class Budget(models.Model):
 
     def __str__(self) -> str:
         return str(self.user or self.group)
-
-    def clean(self) -> None:
-        if (self.user is None) == (self.group is None):
-            raise ValidationError(_("Choose a user or a group."))
 
     @property
     def share(self) -> float:
