@@ -115,9 +115,7 @@ class _Finder:
         before, now = _read_notes(self.a), _read_notes(self.b)
         changed = {seq for seq, _how in before ^ now}
         states = self.compared.states
-        files = {
-            n for n in changed if n in states and states[n].typed_chars is not None
-        }
+        files = {n for n in changed if n in states and states[n].attachments}
         files |= self._find_dropped_images()
         if files:
             yield Cause("file", _name_numbers(files))

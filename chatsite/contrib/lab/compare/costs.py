@@ -15,9 +15,8 @@ from langchain_core.messages import BaseMessage
 from chatsite.llm import pricing
 from memory.context import RequestContext
 from memory.engine import tokens
-from memory.models import ModelCall
-
-from .sent_requests import MessageState
+from memory.engine.attachments import typed_part
+from memory.models import Message, ModelCall
 
 # The parts in the order in which they are shown. A provider puts the tools, and its own
 # additions, before the messages.
@@ -107,7 +106,7 @@ def list_cost_rows(before: Costs | None, now: Costs) -> list[CostRow]:
 
 
 def measure_request(
-    call: ModelCall, sent: RequestContext, states: Mapping[int, MessageState]
+    call: ModelCall, sent: RequestContext, states: Mapping[int, Message]
 ) -> Costs:
     total = call.tokens_input
     if total is None:
@@ -136,7 +135,7 @@ def _price_sent(call: ModelCall, count: int, cached: int, extra: int = 0) -> flo
 
 
 def _list_pieces(
-    sent: RequestContext, states: Mapping[int, MessageState]
+    sent: RequestContext, states: Mapping[int, Message]
 ) -> Iterator[tuple[str, int]]:
     """Yield each piece and its tokens, in the order in which a provider reads it."""
     sections = dict(sent.context.sections)
@@ -148,14 +147,14 @@ def _list_pieces(
 
 
 def _split_files(
-    name: str, message: BaseMessage, states: Mapping[int, MessageState]
+    name: str, message: BaseMessage, states: Mapping[int, Message]
 ) -> Iterator[tuple[str, int]]:
     count = tokens.count_message(message)
     state = states.get(int(message.id)) if message.id else None
-    if state is None or state.typed_chars is None:
+    if state is None or not state.attachments:
         yield name, count
         return
-    typed = tokens.count_text(message.text[: state.typed_chars])
+    typed = tokens.count_text(typed_part(message.text, state.attachments))
     own = min(count, typed + tokens.MESSAGE_OVERHEAD)
     yield name, own
     yield "files", count - own

@@ -16,7 +16,6 @@ from langchain_core.messages import BaseMessage
 
 from chatsite.turns.requests import has_request
 from memory import context
-from memory.engine.attachments import GAP
 from memory.engine.compose import Shape
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.models.change import Change
@@ -71,16 +70,6 @@ class SentRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageState:
-    """The state of a message, and the position in its text where its files begin."""
-
-    superseded_at: datetime | None
-    excluded_at: datetime | None
-    deleted_at: datetime | None
-    typed_chars: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class RequestComparison:
     """The request of reply `b.seq`, and the one to compare it with.
 
@@ -91,7 +80,7 @@ class RequestComparison:
     b: SentRequest
     # The time at which the request before it was answered.
     before: datetime | None
-    states: dict[int, MessageState] = field(default_factory=dict)
+    states: dict[int, Message] = field(default_factory=dict)
     # The user's changes to messages between the two: action and number of the message.
     changes: list[tuple[str, int]] = field(default_factory=list)
 
@@ -171,21 +160,16 @@ def _find_compared_calls(
 
 def read_states(
     conversation: Conversation, numbers: Iterable[int]
-) -> dict[int, MessageState]:
-    """Return the states of messages that were changed or have files, by number.
+) -> dict[int, Message]:
+    """Return the messages that were changed or have files, by number, without texts.
 
     Changed are those that were superseded, excluded or deleted.
     """
     told = Q(superseded_at__isnull=False) | Q(excluded_at__isnull=False)
     told |= Q(deleted_at__isnull=False) | ~Q(attachments=[])
     rows = conversation.messages.filter(in_ranges(to_ranges(numbers)), told)
-    names = ("seq", "superseded_at", "excluded_at", "deleted_at", "attachments")
-    return {
-        seq: MessageState(
-            *times, max(0, places[0]["at"] - len(GAP)) if places else None
-        )
-        for seq, *times, places in rows.values_list(*names)
-    }
+    names = ("conversation", "seq", "superseded_at", "deleted_at", "attachments")
+    return {row.seq: row for row in rows.only(*names)}
 
 
 def _read_changes(
