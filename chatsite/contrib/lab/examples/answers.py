@@ -96,10 +96,13 @@ class _AnswerRequest:
     takes_schema = True
 
     def __init__(self, running: tasks.RunningJob, key: int) -> None:
-        self.running, self.key = running, key
+        self.running, self.key, self.deleted = running, key, 0
         values, self.payer = running.job.values, running.job.user_id
         self.model, self.preset = values["model"], values["preset"]
-        self.requests = self.read = self.written = self.deleted = 0
+        # Its counts grow with each request.
+        self.answer = ExampleAnswer(
+            user_id=self.payer, model=self.model, preset=self.preset
+        )
         name = providers.summary_model(self.model)
         self.summariser = runner.make_summariser(name, payer=self.payer)
 
@@ -111,31 +114,20 @@ class _AnswerRequest:
         found = await database_sync_to_async(self._prove)()
         if found is None:
             return None
-        example, call, sent = found
-        text = error = ""
+        answer, (example, call, sent) = self.answer, found
+        answer.example_id, answer.conversation_id = example.pk, example.conversation_id
         try:
-            text = await self._answer(call, sent) if sent else ""
-            error = "" if sent else CANNOT_REBUILD
+            answer.text = await self._answer(call, sent) if sent else ""
+            answer.error = "" if sent else CANNOT_REBUILD
         except RefusedError as refused:
             raise tasks.JobError(explain_code(refused.code)) from None
         except (InvokeError, LLMError) as failure:
-            error = failure.code
+            answer.error = failure.code
         except TooManySummariesError:
-            error = TOO_MANY_SUMMARIES
+            answer.error = TOO_MANY_SUMMARIES
         except UNREADABLE:
-            error = CANNOT_REBUILD
-        return ExampleAnswer(
-            example_id=example.pk,
-            conversation_id=example.conversation_id,
-            user_id=self.payer,
-            model=self.model,
-            preset=self.preset,
-            text=text,
-            error=error,
-            requests=self.requests,
-            tokens_in=self.read,
-            tokens_out=self.written,
-        )
+            answer.error = CANNOT_REBUILD
+        return answer
 
     def _prove(self) -> tuple[Example, ModelCall | None, list[BaseMessage]] | None:
         rows = read_examples([self.key])
@@ -156,7 +148,7 @@ class _AnswerRequest:
         return str(reply.text)
 
     async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
-        if self.requests >= MOST_SUMMARIES:
+        if self.answer.requests >= MOST_SUMMARIES:
             raise TooManySummariesError
         summariser = self.summariser
         ask = partial(summariser.invoke, **options)
@@ -167,9 +159,10 @@ class _AnswerRequest:
     ) -> AIMessage:
         """Send one request, charged to the user who wants the answer."""
         async with spending.hold_place(self.payer, model), self.running.paid_call():
-            self.requests += 1
+            self.answer.requests += 1
             reply, used = await send_paid(self.payer, model, ask, messages)
-            self.read, self.written = self.read + used.read, self.written + used.written
+            self.answer.tokens_in += used.read
+            self.answer.tokens_out += used.written
         return reply
 
 

@@ -6,7 +6,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.protocol.errors import explain_code
-from memory.models import Conversation, Message
+from memory.models import Conversation, Message, PrivateRow
 
 NEWEST = ["-updated_at", "-id"]
 
@@ -71,7 +71,7 @@ class Example(models.Model):
         return gettext("Example %(id)s: %(label)s") % values
 
 
-class ExampleAnswer(models.Model):
+class ExampleAnswer(PrivateRow):
     """An answer of a model to the request of an example, without any judgement.
 
     The request is as it was sent, or as another policy would have made it.
@@ -92,12 +92,8 @@ class ExampleAnswer(models.Model):
     tokens_out = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
-    class Meta:
+    class Meta(PrivateRow.Meta):
         ordering = ["-id"]
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"Answer {self.pk} to example {self.example_id}"
 
     @property
     def why(self) -> str:
