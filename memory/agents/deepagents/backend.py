@@ -1,7 +1,7 @@
 """The backends of history files, and how their functions are called."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -61,14 +61,7 @@ class FileCaller:
         except NotImplementedError:
             if not asynchronous:
                 raise
-        return _run_function(asynchronous or getattr(self.backend, name), args)
-
-
-def _run_function(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """Return the result of a coroutine function.
-
-    It runs in a thread: the caller's may be in a loop of its own, which waits
-    meanwhile.
-    """
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, function(*args)).result()
+        made = (asynchronous or getattr(self.backend, name))(*args)
+        # The thread of the caller may have a loop of its own, which waits meanwhile.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, made).result()

@@ -23,7 +23,6 @@ from ...engine.policy import Clause, Policy
 from .. import langchain, threads
 from ..compaction import ThreadTask
 from ..middleware import mark_summary
-from ..stores import ThreadMemory
 from ..view import AgentView
 from .arguments import ArgumentCutter, TruncateArgsSettings
 from .backend import Backend, FileCaller
@@ -71,10 +70,6 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         root = getattr(self.backend, "artifacts_root", "/").rstrip("/")
         folder = self.history_path_prefix or f"{root}/conversation_history"
         self.history_path_prefix = folder.rstrip("/")
-        settings = self.truncate_args_settings or {}
-        self._arguments = ArgumentCutter(
-            settings, self.count_tokens, self.context_window
-        )
 
     def wrap_model_call(
         self, request: ModelRequest, handler: Callable[[ModelRequest], ModelResponse]
@@ -129,7 +124,9 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         # The words that name the file are counted even if it can't be written.
         path = self._find_path(request.state[SESSION])
         view = add_pointer(view, path, self.count_tokens)
-        cutter = replace(self._arguments, context_window=self._find_window(request))
+        settings = self.truncate_args_settings or {}
+        window = self._find_window(request)
+        cutter = ArgumentCutter(settings, self.count_tokens, window)
         return cutter.cut_arguments(view, beside)
 
     def _find_path(self, session_id: str) -> str:
@@ -146,19 +143,15 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         if event and not memory.segments:
             # Another process, or Deep Agents itself, has made this summary.
             told = to_memory(event, messages, version=memory.version + 1)
-            if self._adopt(thread, told, seen=memory.version):
-                memory = told
+            try:
+                if self.store.save(thread, told, seen=memory.version):
+                    memory = told
+            except Exception:
+                # The messages are sent as they are, and summarised again.
+                logger.exception("the memory of thread=%s cannot be stored", thread)
         return HistorySession(
             id_, self._find_path(id_), messages, event, memory.version
         )
-
-    def _adopt(self, thread: str, memory: ThreadMemory, *, seen: int) -> bool:
-        try:
-            return self.store.save(thread, memory, seen=seen)
-        except Exception:
-            # The messages are sent as they are, and summarised again.
-            logger.exception("the memory of thread=%s cannot be stored", thread)
-            return False
 
     def _record(self, session: HistorySession, files: FileCaller) -> None:
         if self._compactor.is_running(session.thread):

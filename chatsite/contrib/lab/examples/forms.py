@@ -1,4 +1,4 @@
-"""Forms to choose who answers which examples, and the format of an export."""
+"""The form to choose who answers which examples."""
 
 from typing import Any
 
@@ -8,8 +8,6 @@ from django.utils.translation import gettext_lazy
 
 from chatsite.pages.forms import preset_choices
 from chatsite.turns import model_access
-
-from .exporting import FORMS
 
 
 def list_policies() -> list[tuple[str, Any]]:
@@ -27,7 +25,3 @@ class AnswerForm(forms.Form):
     def __init__(self, user_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["model"].choices = model_access.list_choices_for(user_id)
-
-
-class ExportForm(forms.Form):
-    form = forms.ChoiceField(choices=[(name, name) for name in FORMS])

@@ -27,6 +27,7 @@ from chatsite.review.rights import rights_of
 from .models import Sample
 from .samples import drawing, results, services
 from .samples.forms import SampleForm, TriedPolicies
+from .store import EXPERIMENTS
 
 FILTERS = ("least", "preset", "model", "days")
 
@@ -133,7 +134,7 @@ class SampleAdmin(ReadOnlyAdmin):
         sample = self._find(request, object_id)
         if not rights_of(request.user).content:
             raise PermissionDenied
-        services.cancel_sample(sample)
+        EXPERIMENTS.cancel_rows(sample.experiments.all())
         access_log.record_access(request, "try", None, f"sample {object_id} cancelled")
         messages.info(request, gettext("It will stop as soon as it can."))
         return redirect("admin:experiments_sample_change", object_id)

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.pages.forms import TemperatureField
+from chatsite.pages.forms import MultilineField, TemperatureField
 from chatsite.turns import model_access
 from memory.engine.policy import LABELS, list_choices
 from memory.view.variation import Variation
@@ -35,9 +35,7 @@ class TrialForm(forms.Form):
         max_value=2**31 - 1,
         required=False,
     )
-    text = forms.CharField(
-        label=_("New words"), required=False, strip=False, widget=forms.Textarea
-    )
+    text = MultilineField(label=_("New words"), required=False, strip=False)
 
     def __init__(self, user_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -60,8 +58,7 @@ class TrialForm(forms.Form):
         act, seq, text = (said.pop(name) for name in ("act", "message", "text"))
         if act:
             said[ACTS[act][0]] = seq
-        text = text.replace("\r\n", "\n") if act == "edit" else ""
-        return Variation(**said, text=text)
+        return Variation(**said, text=text if act == "edit" else "")
 
     @property
     def complaint(self) -> str:

@@ -85,22 +85,20 @@ class SwitchedOffAdmin(ShortListAdmin):
     sortable_by = ()
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return rights_of(request.user).metadata or self._may_switch(request)
+        return rights_of(request.user).metadata or self.has_add_permission(request)
 
     has_module_permission = has_view_permission
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return self._may_switch(request)
+        user = request.user
+        return user.is_active and user.is_staff and user.has_perm(SWITCH)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._may_switch(request) and (obj is None or obj.on_at is None)
+        is_open = obj is None or obj.on_at is None
+        return is_open and self.has_add_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-    def _may_switch(self, request: HttpRequest) -> bool:
-        user = request.user
-        return user.is_active and user.is_staff and user.has_perm(SWITCH)
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, **kwargs: Any
@@ -126,7 +124,7 @@ class SwitchedOffAdmin(ShortListAdmin):
         row = kwargs.get("obj")
         if row is None:
             context["title"] = gettext("Switch off")
-        elif row.on_at is None and self._may_switch(request):
+        elif self.has_change_permission(request, row):
             context["title"] = gettext("Switch on again")
         context["show_save_and_continue"] = context["show_save_and_add_another"] = False
         return super().render_change_form(request, context, *args, **kwargs)

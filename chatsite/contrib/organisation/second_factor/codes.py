@@ -93,14 +93,15 @@ def ask_at_login(request: HttpRequest) -> HttpResponse:
 
 def ask_factor(request: HttpRequest, user: AbstractBaseUser) -> CodeForm | None:
     """Return the form for a code, or None if a valid code or passkey was posted."""
-    if request.POST.get("credential"):
-        if passkeys.accept_passkey(request, user):
-            return None
-        return CodeForm(request, user, {"code": "-"})
-    form = CodeForm(request, user, request.POST or None)
-    if not form.is_valid():
+    if credential := request.POST.get("credential"):
+        form = CodeForm(request, user, {"code": "-"})
+        found = passkeys.check_credential(user, credential)
+    else:
+        form = CodeForm(request, user, request.POST or None)
+        found = form.authenticator if form.is_valid() else None
+    if found is None:
         return form
-    post_authentication(request, form.authenticator)
+    post_authentication(request, found)
     return None
 
 

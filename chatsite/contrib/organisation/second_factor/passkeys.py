@@ -3,7 +3,6 @@
 from typing import Any
 
 from allauth.account.models import Login
-from allauth.mfa.base.internal.flows import post_authentication
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.forms import AddWebAuthnForm, AuthenticateWebAuthnForm
 from allauth.mfa.webauthn.internal import auth
@@ -112,12 +111,3 @@ def log_in_by_passkey(request: HttpRequest) -> HttpResponse:
     values["options"] = auth.begin_authentication()
     status = 422 if values["is_wrong"] else 200
     return render(request, "organisation/passkey_login.html", values, status=status)
-
-
-def accept_passkey(request: HttpRequest, user: AbstractBaseUser) -> bool:
-    """Return whether the posted second factor is a valid passkey of the user."""
-    found = check_credential(user, request.POST.get("credential", ""))
-    if found is None:
-        return False
-    post_authentication(request, found)
-    return True

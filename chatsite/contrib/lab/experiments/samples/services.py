@@ -73,11 +73,6 @@ def _own_policy(conversation: Conversation) -> dict[str, Any]:
     return {} if conversation.policy_error else conversation.policy
 
 
-def cancel_sample(sample: Sample) -> None:
-    """End waiting experiments at once, and running ones as soon as possible."""
-    store.EXPERIMENTS.cancel_rows(sample.experiments.all())
-
-
 def count_played(sample: Sample) -> dict[str, int]:
     """Count the experiments, messages and tokens, in all and so far."""
     return sample.experiments.aggregate(

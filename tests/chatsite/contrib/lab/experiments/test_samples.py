@@ -138,7 +138,7 @@ class TestPlaying:
 
     def test_cancelling_ends_all_of_it(self, sample):
         claim = store.claim()
-        services.cancel_sample(sample)
+        store.EXPERIMENTS.cancel_rows(sample.experiments.all())
         states = [*sample.experiments.order_by("pk").values_list("state", flat=True)]
         assert states == ["running", *5 * ["stopped"]]
         async_to_sync(job.run)(claim)
