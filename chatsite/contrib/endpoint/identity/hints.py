@@ -22,8 +22,6 @@ NO_ID = frozenset({"", "new", "null", "none", "undefined"})
 AGENT = "x-claude-code-agent-id"
 PARENT_AGENT = "x-claude-code-parent-agent-id"
 COMPACTED = "x-claude-code-context-compacted"
-REQUEST_CLASS = "x-claude-code-request-class"
-PROMPT = "x-claude-code-prompt-id"
 RETRIES = "x-stainless-retry-count"
 # Separator of a conversation's id and an agent's id.
 AGENT_MARK = "#"
@@ -41,9 +39,6 @@ class Hints(NamedTuple):
     # The same request was sent before.
     is_retry: bool = False
     idempotency_key: str = ""
-    # The client's name for the request (`title`, `main`, ...). Shown, never trusted.
-    request_class: str = ""
-    prompt: str = ""
 
 
 def read_hints(headers: Mapping[str, str], body: Mapping[str, Any]) -> Hints:
@@ -57,8 +52,6 @@ def read_hints(headers: Mapping[str, str], body: Mapping[str, Any]) -> Hints:
         is_compacted=headers.get(COMPACTED, "").strip().lower() in TRUE,
         is_retry=headers.get(RETRIES, "0").strip() not in ("", "0"),
         idempotency_key=bound_id(headers.get("idempotency-key", "")),
-        request_class=bound_id(headers.get(REQUEST_CLASS, "")),
-        prompt=bound_id(headers.get(PROMPT, "")),
     )
 
 
