@@ -1,6 +1,7 @@
 """The pieces of a conversation's bodies, found by hash and joined again."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import F, QuerySet
@@ -13,6 +14,8 @@ from memory.sql import prepared_rows
 from .bodies import Hollow, SentPiece, fill_in, hollow_out, join_body
 
 Spans = list[list[int]]
+# The columns of a piece with which it is written as it was sent.
+OF_TEXT = ("text", "hole", "is_ascii", "message__text")
 
 
 def pack_numbers(numbers: Iterable[int]) -> Spans:
@@ -121,16 +124,27 @@ def rebuild_body(
 def read_pieces(conversation_id: int, spans: Spans) -> dict[int, str]:
     """Return the texts of the pieces with these numbers."""
     rows = find_pieces(conversation_id, spans)
-    values = rows.values_list("number", "text", "hole", "is_ascii", "message__text")
-    return {
-        number: fill_in(Hollow(text, hole, is_ascii), said or "")
-        for number, text, hole, is_ascii, said in values.iterator()
-    }
+    return dict(write_out(rows.values_list("number", *OF_TEXT).iterator()))
+
+
+def write_out(values: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Yield rows that end with the columns of OF_TEXT, with the text in their place."""
+    for *own, text, hole, is_ascii, said in values:
+        yield (*own, fill_in(Hollow(text, hole, is_ascii), said or ""))
 
 
 def join_pieces(frame: Mapping[str, Any], found: Mapping[int, str]) -> bytes:
     numbers = unpack_numbers(frame["pieces"])
     return join_body(frame["between"], numbers, lambda number: found.get(number, ""))
+
+
+def read_stored_object(written: str | bytes) -> dict[str, Any]:
+    """Return a body or an item of it; {} where a piece of it was deleted."""
+    try:
+        value = json.loads(written)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def copy_pieces(

@@ -30,8 +30,14 @@ from memory.engine.tokens import BYTES_PER_TOKEN, Parts, count_message
 from memory.models import Message, ModelCall, read_langchain
 from memory.ranges import Ranges, in_ranges, merge_ranges
 
-from .bodies import Hollow, fill_in
-from .body_pieces import find_pieces, join_pieces, read_pieces
+from .body_pieces import (
+    OF_TEXT,
+    find_pieces,
+    join_pieces,
+    read_pieces,
+    read_stored_object,
+    write_out,
+)
 from .owner_history import ServedReply
 from .parsed_request import ParsedRequest
 
@@ -168,7 +174,7 @@ def rebuild_held(call: ModelCall) -> HeldContext:
     wire: list[dict[str, Any]] = []
     setup: dict[str, Any] = {}
     for each in earlier:
-        body = _read_json(join_pieces(each.refs[KEY], found))
+        body = read_stored_object(join_pieces(each.refs[KEY], found))
         wire += [*api.list_sent(body), *replies[each.message.seq]]
         if api.holds_setup and not setup:
             setup = body
@@ -208,10 +214,9 @@ def _read_replies(
         return {each.message.seq: [write_reply(api, each.message)] for each in calls}
     items: dict[int, list[dict[str, Any]]] = {each.message.seq: [] for each in calls}
     rows = BodyPiece.objects.filter(message__in=[each.message_id for each in calls])
-    columns = ("text", "hole", "is_ascii", "message__text", "message__seq")
     rows = rows.exclude(item_id="").order_by("number")
-    for text, hole, is_ascii, said, seq in rows.values_list(*columns):
-        items[seq].append(_read_json(fill_in(Hollow(text, hole, is_ascii), said)))
+    for seq, text in write_out(rows.values_list("message__seq", *OF_TEXT)):
+        items[seq].append(read_stored_object(text))
     return items
 
 
@@ -227,14 +232,6 @@ def write_reply(api: Api, row: Message) -> dict[str, Any]:
     # No API takes back the id of a message.
     message.pop("id", None)
     return message
-
-
-def _read_json(text: str | bytes) -> dict[str, Any]:
-    """Return the object; {} where a piece of it was deleted."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return {}
 
 
 def _digest_rebuilt(

@@ -1,7 +1,6 @@
 """Rebuilding a client's request, proved by the hash of its bytes."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,7 @@ from memory.rules import rule_source
 from memory.view import rebuilding
 
 from . import held_state
-from .body_pieces import rebuild_body
+from .body_pieces import read_stored_object, rebuild_body
 from .sent_forms import read_changed_texts
 
 KEY = "client"
@@ -31,7 +30,7 @@ KEY = "client"
 def rebuild_request(call: ModelCall) -> RequestContext:
     refs = call.refs
     preamble, raw = _rebuild(call)
-    body = _read_body(raw)
+    body = read_stored_object(raw)
     api = find_api_by_name(refs[KEY]["wire"])
     instructions = api.read_instructions(body)
     system = (Section("system", (SystemMessage(instructions),)),)
@@ -102,7 +101,7 @@ def read_sent_bytes(call: ModelCall) -> bytes:
 
 def read_sent_body(call: ModelCall) -> Mapping[str, Any]:
     """Return the body as an object; {} where a piece of it was deleted."""
-    return _read_body(read_sent_bytes(call))
+    return read_stored_object(read_sent_bytes(call))
 
 
 def _rebuild(call: ModelCall) -> tuple[Context, bytes]:
@@ -111,14 +110,6 @@ def _rebuild(call: ModelCall) -> tuple[Context, bytes]:
     preamble = read_preamble(call) if call.refs["fence"] else Context(())
     written = write_context(preamble)
     return preamble, rebuild_body(call.conversation, call.refs[KEY], written)
-
-
-def _read_body(raw: bytes) -> Mapping[str, Any]:
-    try:
-        body = json.loads(raw)
-    except ValueError:  # a piece of it was deleted
-        return {}
-    return body if isinstance(body, dict) else {}
 
 
 def _make_sent_sections(call: ModelCall) -> list[Section]:

@@ -13,8 +13,7 @@ from chatsite.contrib.endpoint.models import BodyPiece
 from memory.models import ModelCall
 
 from ..identity.canonical import UnreadableHistoryError, digest_of, normalize_text
-from .bodies import Hollow, fill_in
-from .body_pieces import find_pieces
+from .body_pieces import OF_TEXT, find_pieces, write_out
 
 # Forms read for one message; a client that adds a time stamp has sent many.
 MAX_FORMS = 8
@@ -27,11 +26,8 @@ LISTS = ("messages", "input")
 def find_form(conversation: int, message: int, digest: bytes) -> str | None:
     """Return the canonical text of the form with this digest, or None."""
     pieces = BodyPiece.objects.filter(conversation=conversation, message=message)
-    values = pieces.order_by("-number").values_list(
-        "text", "hole", "is_ascii", "message__text"
-    )
-    for text, hole, is_ascii, said in values[:MAX_FORMS]:
-        written = fill_in(Hollow(text, hole, is_ascii), said)
+    values = pieces.order_by("-number").values_list(*OF_TEXT)
+    for (written,) in write_out(values[:MAX_FORMS]):
         for role, parts in _read_entries(written):
             if digest_of(role, parts) == digest:
                 return text_of_parts(parts)

@@ -22,7 +22,8 @@ from chatsite.contrib.endpoint.identity.history import read_history
 from chatsite.contrib.endpoint.models import BodyPiece
 from memory.models import Message
 
-from .bodies import Hollow, fill_in, hollow_out
+from .bodies import Hollow, hollow_out
+from .body_pieces import OF_TEXT, write_out
 from .parsed_request import ParsedRequest
 
 # The size of an item without the text of its message. Of a larger one, such as an
@@ -126,13 +127,12 @@ def _read_items(
     if unknown:
         raise _refuse_item(unknown[0])
     newest = [each["newest"] for each in of_user.values() if each["forms"] == 1]
-    columns = ("item_id", "text", "hole", "is_ascii", "message__text")
-    rows = BodyPiece.objects.filter(pk__in=newest).values_list(*columns)
-    for item_id, text, hole, is_ascii, said in rows.iterator():
+    rows = BodyPiece.objects.filter(pk__in=newest).values_list("item_id", *OF_TEXT)
+    for item_id, text in write_out(rows.iterator()):
         if not text:
             # The message was deleted meanwhile.
             raise _refuse_item(item_id)
-        yield item_id, fill_in(Hollow(text, hole, is_ascii), said)
+        yield item_id, text
 
 
 def _refuse_item(item_id: str) -> ApiError:

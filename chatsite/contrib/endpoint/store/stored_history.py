@@ -13,12 +13,12 @@ from chatsite.contrib.endpoint.conversation_hooks import SOURCE
 from chatsite.contrib.endpoint.models import ApiKey, BodyPiece
 from memory.models import Conversation, Message, ModelCall
 
-from .bodies import BodyError, Hollow, fill_in, read_body
+from .bodies import BodyError, read_body
+from .body_pieces import OF_TEXT, write_out
 from .held_state import KEY, write_reply
 
 Role = Message.Role
 SYSTEM = ("system", "developer")
-OF_PIECE = ("message__seq", "text", "hole", "is_ascii", "message__text")
 
 
 def add_history(key: ApiKey, api: Api, name: str, raw: bytes) -> tuple[int, bytes]:
@@ -80,12 +80,8 @@ def _read_history(conversation: Conversation, api: Api) -> list[dict[str, Any]]:
     pieces = BodyPiece.objects.filter(conversation=conversation, message__isnull=False)
     pieces = pieces.filter(item_id="")
     # The first form of each: later ones may have been shortened.
-    written = {
-        seq: fill_in(Hollow(text, hole, is_ascii), said)
-        for seq, text, hole, is_ascii, said in pieces.order_by("-number").values_list(
-            *OF_PIECE
-        )
-    }
+    values = pieces.order_by("-number").values_list("message__seq", *OF_TEXT)
+    written = dict(write_out(values))
     history = []
     rows = conversation.messages.filter(superseded_at=None, deleted_at=None)
     for row in rows.order_by("seq"):
