@@ -11,14 +11,20 @@ from .canonical import (
     encode_text,
     write_canonical,
 )
-from .wires import chat, messages, responses
-from .wires.entry import Entry, Pause
+from .wires.chat import ChatReader
+from .wires.entry import Entry, EntryReader, Pause
+from .wires.messages import MessagesReader
+from .wires.responses import ResponsesItemReader
 
 # Part of every hash. A change of the rule needs another version: chains of older ones
 # are not found then, and their conversations continue as new ones.
 VERSION = 1
 GENESIS = hashlib.sha256(f"windowpane identity {VERSION}".encode()).digest()
-WIRES = {"chat": chat, "messages": messages, "responses": responses}
+READERS: Mapping[str, type[EntryReader]] = {
+    "chat": ChatReader,
+    "messages": MessagesReader,
+    "responses": ResponsesItemReader,
+}
 
 
 class Message(NamedTuple):
@@ -73,16 +79,16 @@ def read_history(
     Of a body that continues after a reply, `calls` are the places of that reply's calls
     by id. Raises UnreadableHistoryError.
     """
-    reader, items = WIRES[wire].Reader(), WIRES[wire].list_items(body)
+    reader = READERS[wire]()
     reader.calls = {**(calls or {})}
-    pauses = reader.read_on(items, 0)
+    pauses = reader.read_on(reader.list_items(body), 0)
     entries, leading = reader.entries, []
     # After a reply, no system message is at the beginning.
     for entry in entries if calls is None else ():
         if entry.role != "system":
             break
         leading.append(text_of_parts(entry.parts))
-    instructions = [*WIRES[wire].list_instructions(body), *leading]
+    instructions = [*reader.list_instructions(body), *leading]
     messages = chain_entries(entries[len(leading) :], GENESIS)
     pauses = [
         each._replace(entries=each.entries - len(leading))
@@ -107,11 +113,11 @@ def read_history_on(
     Those items are not read again. Raises UnreadableHistoryError.
     """
     reader = pause.reader.copy_waiting()
-    later = reader.read_on(WIRES[wire].list_items(body), pause.items)
+    later = reader.read_on(reader.list_items(body), pause.items)
     messages = before.messages[: pause.entries]
     pauses = [each for each in before.pauses if each.items <= pause.items]
     pauses += [each._replace(entries=each.entries + pause.entries) for each in later]
-    instructions = [*WIRES[wire].list_instructions(body), *before.leading]
+    instructions = [*reader.list_instructions(body), *before.leading]
     messages += chain_entries(reader.entries, messages[-1].chain)
     leading, tools = before.leading, digest_tools(body)
     return History(messages, instructions, GENESIS, leading, pauses, tools)
@@ -129,7 +135,7 @@ def read_reply(wire: str, reply: Mapping[str, Any], base: bytes) -> list[Message
     The reply is the `message` of a choice in `chat`, the message in `messages`, the
     response in `responses`.
     """
-    return chain_entries(WIRES[wire].list_reply(reply), base)
+    return chain_entries(READERS[wire]().list_reply(reply), base)
 
 
 def chain_entries(entries: Sequence[Entry], base: bytes) -> list[Message]:

@@ -8,7 +8,7 @@ from typing import Any
 from chatsite.contrib.endpoint.apis import find_api_by_name
 from chatsite.contrib.endpoint.apis.api import Api
 from chatsite.contrib.endpoint.apis.openai_responses import REFERENCE, find_kind
-from chatsite.contrib.endpoint.identity.history import WIRES, text_of_parts
+from chatsite.contrib.endpoint.identity.history import READERS, text_of_parts
 from chatsite.contrib.endpoint.models import BodyPiece
 from memory.models import ModelCall
 
@@ -81,11 +81,12 @@ def _read_entries(written: str) -> Iterator[tuple[str, Any]]:
         value = json.loads(written)
     except ValueError:  # its text was deleted
         return
-    for api in WIRES.values():
+    for make_reader in READERS.values():
         # A piece of one API may be no message of another.
         with suppress(UnreadableHistoryError):
             body = dict.fromkeys(LISTS, _as_sent([value]))
-            for role, parts, *_ in api.Reader().read(api.list_items(body)):
+            reader = make_reader()
+            for role, parts, *_ in reader.read(reader.list_items(body)):
                 yield role, parts
 
 

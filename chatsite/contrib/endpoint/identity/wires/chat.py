@@ -19,23 +19,13 @@ from .entry import (
     name_kind,
     name_role,
     read_mixed_parts,
-    take_list,
     take_object,
 )
 
 RESULTS = frozenset({"tool", "function"})
 
 
-def list_instructions(_body: Mapping[str, Any]) -> list[str]:
-    """Return no instructions: in this API, all of them are messages."""
-    return []
-
-
-def list_items(body: Mapping[str, Any]) -> list[Any]:
-    return take_list(body, "messages")
-
-
-class Reader(EntryReader):
+class ChatReader(EntryReader):
     """Reads messages, and sorts adjacent results by the order of their calls."""
 
     def read_item(self, item: Any, at: int) -> None:
@@ -48,10 +38,6 @@ class Reader(EntryReader):
         self.entries.append(Entry(role, read_parts(message), at, at + 1))
         if asked := message.get("tool_calls"):
             self.calls = place_calls(asked, "id")
-
-
-def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
-    return [Entry("assistant", read_parts(reply), 0, 1)]
 
 
 def place_calls(calls: Any, name: str) -> dict[str, int]:

@@ -24,13 +24,23 @@ PAUSE_AFTER, MOST_WAITING = 32, 64
 
 
 class EntryReader:
-    """Reads the items of a list into entries, one by one."""
+    """Reads the items of one API's list into entries, one by one."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         # Results that no other item has followed yet, and indexes of calls by id.
         self.results: list[Entry] = []
         self.calls: dict[str, int] = {}
+
+    def list_instructions(self, _body: Mapping[str, Any]) -> list[str]:
+        """Return the instructions that are not in the list."""
+        return []
+
+    def list_items(self, body: Mapping[str, Any]) -> list[Any]:
+        return take_list(body, "messages")
+
+    def list_reply(self, reply: Mapping[str, Any]) -> list[Entry]:
+        return self.read([{**reply, "role": "assistant"}])
 
     def read_item(self, item: Any, at: int) -> None:
         raise NotImplementedError

@@ -19,7 +19,6 @@ from .entry import (
     name_kind,
     name_role,
     read_mixed_parts,
-    take_list,
     take_object,
 )
 
@@ -27,18 +26,13 @@ REASONING = frozenset({"thinking", "redacted_thinking"})
 MEDIA = frozenset({"image", "document"})
 
 
-def list_instructions(body: Mapping[str, Any]) -> list[str]:
-    system = body.get("system")
-    parts = join_texts(_read_blocks(system, {}))
-    return [part.get("text", "") for part in parts]
-
-
-def list_items(body: Mapping[str, Any]) -> list[Any]:
-    return take_list(body, "messages")
-
-
-class Reader(EntryReader):
+class MessagesReader(EntryReader):
     """Reads messages; tool results are in one message with the user's text."""
+
+    def list_instructions(self, body: Mapping[str, Any]) -> list[str]:
+        system = body.get("system")
+        parts = join_texts(_read_blocks(system, {}))
+        return [part.get("text", "") for part in parts]
 
     def read_item(self, item: Any, at: int) -> None:
         message = take_object(item, "Each of `messages`")
@@ -47,11 +41,6 @@ class Reader(EntryReader):
         self.entries.append(Entry(role, parts, at, at + 1))
         if role == "assistant":
             self.calls = _place_calls(content)
-
-
-def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
-    parts = join_texts(_read_blocks(reply.get("content"), {}))
-    return [Entry("assistant", parts, 0, 1)]
 
 
 def _place_calls(content: Any) -> dict[str, int]:

@@ -30,23 +30,7 @@ TEXTS |= {"refusal": "refusal"}
 MEDIA = {"input_image": "image", "input_file": "file", "input_audio": "audio"}
 
 
-def list_instructions(body: Mapping[str, Any]) -> list[str]:
-    instructions = body.get("instructions")
-    return [instructions.rstrip()] if isinstance(instructions, str) else []
-
-
-def list_items(body: Mapping[str, Any]) -> list[Any]:
-    """Return the items of the input; a text is a message of the user."""
-    if isinstance(text := body.get("input"), str):
-        return [{"role": "user", "content": text}]
-    return take_list(body, "input")
-
-
-def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
-    return Reader().read(take_list(reply, "output"))
-
-
-class Reader(EntryReader):
+class ResponsesItemReader(EntryReader):
     """Reads items into messages.
 
     Texts and calls of the model between two inputs are one message, as they are one
@@ -58,6 +42,19 @@ class Reader(EntryReader):
         self.said: list[Part] = []
         # First item of the model's message, including its reasoning.
         self.said_from: int | None = None
+
+    def list_instructions(self, body: Mapping[str, Any]) -> list[str]:
+        instructions = body.get("instructions")
+        return [instructions.rstrip()] if isinstance(instructions, str) else []
+
+    def list_items(self, body: Mapping[str, Any]) -> list[Any]:
+        """Return the items of the input; a text is a message of the user."""
+        if isinstance(text := body.get("input"), str):
+            return [{"role": "user", "content": text}]
+        return take_list(body, "input")
+
+    def list_reply(self, reply: Mapping[str, Any]) -> list[Entry]:
+        return self.read(take_list(reply, "output"))
 
     def end(self, at: int) -> None:
         self.end_reply(at)

@@ -11,8 +11,8 @@ from chatsite.contrib.endpoint.identity import decision, hints
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.contrib.endpoint.identity.history import (
     GENESIS,
+    READERS,
     VERSION,
-    WIRES,
     read_history,
 )
 from tests.servers import ROOT
@@ -61,7 +61,7 @@ class TestVectors:
     def test_vectors_have_this_version(self):
         assert (VECTORS["version"], VECTORS["genesis"]) == (VERSION, GENESIS.hex())
         wires = {each["wire"] for v in VECTORS["histories"] for each in v["bodies"]}
-        assert wires == {*WIRES}
+        assert wires == {*READERS}
 
     def test_other_texts_and_other_roles_are_other_messages(self):
         bodies = [
@@ -119,7 +119,7 @@ class TestBadBodies:
         with pytest.raises(UnreadableHistoryError, match=said):
             read_history(wire, body)
 
-    @pytest.mark.parametrize("wire", WIRES)
+    @pytest.mark.parametrize("wire", READERS)
     def test_whatever_json_holds_is_read_or_refused(self, wire):
         odd = (None, 1, 1.5, True, "", [], {}, [None], [{}], [[]], {"type": "text"})
         odd += ({"type": "image_url", "image_url": 3}, "\ud800", {"type": []})
