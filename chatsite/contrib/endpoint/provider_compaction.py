@@ -7,7 +7,6 @@ result is no message, but the provider's own summary.
 from collections.abc import Mapping
 from contextlib import aclosing
 
-from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from chatsite.fair_queue import for_drawing
@@ -34,6 +33,7 @@ from .relay.provider_answer import (
 )
 from .store.owner_history import OwnerHistory, find_previous
 from .store.parsed_request import ParsedRequest
+from .store.request_store import lock_owner
 
 DEMO_TOKENS = 400
 
@@ -102,8 +102,7 @@ def store_compaction(key: ApiKey, request: ParsedRequest, reader: ReplyReader) -
     more = max(0, used - request.tokens)
     written = min(reader.tokens_output or 0, more)
     charge_compaction(key, limits.ModelUse(request.model, more - written, written))
-    users = get_user_model().objects.select_for_update(no_key=True)
-    users.filter(pk=key.owner_id).values("pk").first()
+    lock_owner(pk=key.owner_id)
     known, history = OwnerHistory(key.owner_id), request.history
     if previous := find_previous(known, request):
         history = go_on_from(history, previous.chain)

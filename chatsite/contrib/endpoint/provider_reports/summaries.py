@@ -17,7 +17,7 @@ from chatsite.contrib.endpoint.identity.history import Message as CanonicalMessa
 from chatsite.contrib.endpoint.models import ClientMessage, ProviderSummary
 from chatsite.contrib.endpoint.store.parsed_request import ParsedRequest
 from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
-from chatsite.contrib.endpoint.store.request_store import StoredRequest
+from chatsite.contrib.endpoint.store.request_store import StoredRequest, make_hashes
 from chatsite.turns.models import Turn
 from memory.engine.summaries import dropped
 from memory.models import Conversation, ModelCall, read_langchain
@@ -102,15 +102,11 @@ def keep_forms(
 
     A request that ends with one of them continues the conversation there.
     """
-    row = ClientMessage.objects.filter(
-        conversation=conversation, position=position, is_again=False
-    ).first()
+    rows = ClientMessage.objects.filter(conversation=conversation, position=position)
+    row = rows.filter(is_again=False).select_related("message").first()
+    marks = {"is_again": True, "is_served": True}
     for message in messages if row else ():
-        row.pk, row.is_again, row.is_served = None, True, True
-        row.digest, row.chain, row.role = message.digest, message.chain, message.role
-        row.size = len(message.text.encode("utf-8", "replace"))
-        row._state.adding = True
-        row.save()
+        make_hashes(message, position, row.message, row.owner_id, **marks).save()
 
 
 def list_summaries(conversation: Conversation) -> list[ShownSummary]:

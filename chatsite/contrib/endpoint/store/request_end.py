@@ -12,14 +12,14 @@ from chatsite.contrib.endpoint.apis.api import ID
 from chatsite.contrib.endpoint.apis.provider_report import ProviderReport
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.contrib.endpoint.identity.history import read_reply
-from chatsite.contrib.endpoint.models import ClientMessage, ClientRequest
+from chatsite.contrib.endpoint.models import ClientRequest
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import transcript
 from memory.engine.tokens import count_text
 from memory.models import Message
 
-from .request_store import StoredRequest, update_standing
+from .request_store import StoredRequest, make_hashes, update_standing
 from .served_items import keep_items
 
 
@@ -93,23 +93,12 @@ def _store_reply_hashes(
     api: Any, stored: StoredRequest, reply: Message, said: dict[str, Any]
 ) -> dict[str, Any]:
     """Store the hashes of the reply and return the new length."""
-    conversation, stands = stored.conversation, {}
     try:
         noted = read_reply(api.name, said, stored.chain)
     except UnreadableHistoryError:
         # There is text, but the rest has no form that a client could send back.
-        return stands
+        return {}
+    at, owner_id = stored.position, stored.conversation.owner_id
     for message in noted:
-        ClientMessage.objects.create(
-            conversation=conversation,
-            owner_id=conversation.owner_id,
-            position=stored.position,
-            digest=message.digest,
-            chain=message.chain,
-            role=message.role,
-            size=len(message.text.encode("utf-8", "replace")),
-            is_served=True,
-            message=reply,
-        )
-        stands = {"length": stored.position + 1}
-    return stands
+        make_hashes(message, at, reply, owner_id, is_served=True).save()
+    return {"length": at + 1} if noted else {}

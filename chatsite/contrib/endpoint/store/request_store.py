@@ -214,7 +214,7 @@ class RequestWriter:
     def _decide(self) -> Decision:
         # Requests of one user are decided one after the other. Not by the row of the
         # limits, which is locked after that of a conversation.
-        _lock_owner(pk=self.key.owner_id)
+        lock_owner(pk=self.key.owner_id)
         known = OwnerHistory(self.key.owner_id, self.request.within)
         self.previous = find_previous(known, self.request)
         self.history = continue_history(self.request, self.previous)
@@ -360,8 +360,12 @@ class RequestWriter:
     ) -> None:
         """Store the hashes of these messages, and where the conversation stands."""
         ClientMessage.objects.bulk_create(
-            self._hash_message(
-                index, at, ends[index] if ends else self._find_row(at), is_again
+            make_hashes(
+                self.messages[index],
+                at,
+                ends[index] if ends else self._find_row(at),
+                self.key.owner_id,
+                is_again=is_again,
             )
             for index, at in some
         )
@@ -379,22 +383,6 @@ class RequestWriter:
             stands = {name: getattr(of_client, name) for name in STANDING_COLUMNS}
             update_standing(pk=of_client.pk, **stands)
 
-    def _hash_message(
-        self, index: int, position: int, row: Message, is_again: bool
-    ) -> ClientMessage:
-        message = self.messages[index]
-        return ClientMessage(
-            conversation_id=row.conversation_id,
-            owner_id=self.key.owner_id,
-            position=position,
-            digest=message.digest,
-            chain=message.chain,
-            role=message.role,
-            size=len(message.text.encode("utf-8", "replace")),
-            is_again=is_again,
-            message=row,
-        )
-
     def _store_shared_hashes(self, shared: Iterable[tuple[int, int]]) -> None:
         """Store the hashes of a side call's shared messages with its parent.
 
@@ -406,9 +394,10 @@ class RequestWriter:
         if (parent := rows.filter(pk=self.of_client.parent_id).first()) is None:
             return
         for index, position in shared:
-            seq = self.of_client.find_seq(position)
+            seq, message = self.of_client.find_seq(position), self.messages[index]
             for row in parent.messages.filter(seq=seq):
-                self._hash_message(index, position, row, is_again=True).save()
+                owner_id = self.key.owner_id
+                make_hashes(message, position, row, owner_id, is_again=True).save()
 
     def _find_row(self, position: int) -> Message:
         if position < self.of_client.shared:
@@ -532,6 +521,23 @@ class RequestWriter:
         return transcript.suggest_title(self.conversation, words, row and row.seq)
 
 
+def make_hashes(
+    message: CanonicalMessage, position: int, row: Message, owner_id: int, **more: bool
+) -> ClientMessage:
+    """Return the hashes of a message that the transcript has in this row."""
+    return ClientMessage(
+        conversation_id=row.conversation_id,
+        owner_id=owner_id,
+        position=position,
+        digest=message.digest,
+        chain=message.chain,
+        role=message.role,
+        size=len(message.text.encode("utf-8", "replace")),
+        message=row,
+        **more,
+    )
+
+
 def cut_notes(text: str) -> str:
     """Return a message without the notes that its client put before it.
 
@@ -543,7 +549,7 @@ def cut_notes(text: str) -> str:
 
 
 @prepared_rows()
-def _lock_owner(pk: Any) -> QuerySet[Any, Any]:
+def lock_owner(pk: Any) -> QuerySet[Any, Any]:
     users = get_user_model().objects.select_for_update(no_key=True)
     return users.filter(pk=pk).order_by().values("pk")
 
