@@ -22,6 +22,7 @@ from .proven_request import ProvenRequest, find_proven_request
 
 VERSION = "0.4.0"  # of the draft of vCon
 OWN = "windowpane"
+PLAIN_TEXT = {"mediatype": "text/plain", "encoding": "none"}
 # Columns of a message that are given where they are set.
 TIMES = ("pinned_at", "excluded_at", "superseded_at", "deleted_at", "imported_at")
 CALL = (
@@ -29,6 +30,7 @@ CALL = (
     *("body_sha256", "tokens_input", "tokens_cached", "tokens_output", "error"),
     "created_at",
 )
+SUMMARY = ("version", "level", "first_seq", "last_seq", "status")
 CHANGE = ("action", "seq", "version", "created_at")
 
 
@@ -112,14 +114,10 @@ def _describe_dialog(
         **place.details,
         **{name: write_moment(at) for name, at in times.items() if at},
     }
-    if row.tool_calls:
-        own["tool_calls"] = dump_open_value(row.tool_calls)
-    if row.tool_call_id:
-        own["tool_call_id"] = row.tool_call_id
-    if row.attachments:
-        own["attachments"] = dump_open_value(row.attachments)
-    if row.reasoning:
-        own["reasoning"] = row.reasoning
+    texts = {"tool_call_id": row.tool_call_id, "reasoning": row.reasoning}
+    own |= {name: text for name, text in texts.items() if text}
+    parts = {"tool_calls": row.tool_calls, "attachments": row.attachments}
+    own |= {name: dump_open_value(part) for name, part in parts.items() if part}
     if row.extras:
         data = dump_open_value(row.extras).encode()
         found = {"readable": "only by its provider", "bytes": len(data)}
@@ -128,8 +126,7 @@ def _describe_dialog(
         "type": "text",
         "start": write_moment(row.created_at),
         "parties": [0 if row.role == Message.Role.USER else 1],
-        "mediatype": "text/plain",
-        "encoding": "none",
+        **PLAIN_TEXT,
         "body": row.text,
         "message_id": str(row.seq),
         OWN: own,
@@ -155,16 +152,11 @@ def _describe_summary(
         else [n for n, is_in in enumerate(is_read) if is_in],
         "vendor": "Windowpane",
         "product": row.model,
-        "mediatype": "text/plain",
-        "encoding": "none",
+        **PLAIN_TEXT,
         "body": row.text,
         OWN: {
-            "version": row.version,
-            "level": row.level,
-            "first_seq": row.first_seq,
-            "last_seq": row.last_seq,
+            **{name: getattr(row, name) for name in SUMMARY},
             "made_from": sorted(each.version for each in row.folded_from.all()),
-            "status": row.status,
             "is_sent": row.version in sent.built.refs["summaries"],
             "trigger": dump_open_value(row.trigger),
             "author": row.author.get_username() if row.author else None,
