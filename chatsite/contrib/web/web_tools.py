@@ -73,7 +73,7 @@ async def search_web(
     if not found:
         return f"Nothing was found for {query!r}. Try other words."
     numbers = await sources.number_sources(call, found)
-    parts = [_introduce(numbers[0])]
+    parts = [NOT_INSTRUCTIONS.format(number=numbers[0])]
     blocks, left = [], room_for_quotes() - count_text(parts[0])
     for number, result in zip(numbers, found, strict=True):
         quoted = sources.write_source(number, result, result.text)
@@ -106,12 +106,8 @@ async def read_page(
     shown = result._replace(address=fetched.address)
     text = page.text + CUT * page.is_cut
     quoted = sources.write_source(number, shown, f"\n{text}\n")
-    words = f"{_introduce(number)}\n{quoted}"
+    words = f"{NOT_INSTRUCTIONS.format(number=number)}\n{quoted}"
     return [{"type": "text", "text": words}, sources.make_block(number, result)]
-
-
-def _introduce(number: int) -> str:
-    return NOT_INSTRUCTIONS.format(number=number)
 
 
 def _find_named(call: CallContext, named: str) -> str:
