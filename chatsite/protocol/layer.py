@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -31,6 +31,9 @@ CALL_SECONDS = 1.0
 # How long a layer that failed is left alone before one call tries it again.
 PAUSE_SECONDS = 5.0
 RESTART_SECONDS = 1.0
+# How often the layer is asked for groups that no other process has joined. One that
+# joins reads the database first.
+ASK_SECONDS = 1.0
 
 
 class _Health:
@@ -97,6 +100,59 @@ async def offer_to_processes(group: str, message: dict[str, Any]) -> int | None:
     envelope = {**message, "group": group, "from": PROCESS}
     is_sent, count = await _ask_layer("group_send", group, envelope)
     return count if is_sent else None
+
+
+@dataclass(slots=True)
+class _UnheardGroups:
+    """Groups that no other process has joined, as far as is known.
+
+    Redis is asked for all of them in one call. A message to each costs more: this
+    process, which has joined them, receives it too.
+    """
+
+    groups: set[str] = field(default_factory=set)
+    # Those to which something was to be sent since the last question.
+    wanted: set[str] = field(default_factory=set)
+    ask_at: float = 0.0
+    task: asyncio.Task[None] | None = None
+
+    async def ask(self) -> None:
+        asked, self.wanted = self.wanted, set()
+        is_known, heard = await _ask_layer("find_heard", asked)
+        self.groups &= (asked | self.wanted) - heard if is_known else set()
+
+
+_unheard: WeakKeyDictionary[asyncio.AbstractEventLoop, _UnheardGroups] = (
+    WeakKeyDictionary()
+)
+
+
+def _unheard_groups() -> _UnheardGroups:
+    return _unheard.setdefault(asyncio.get_running_loop(), _UnheardGroups())
+
+
+def note_unheard(group: str) -> None:
+    """Note that no other process has received what was sent to the group."""
+    unheard = _unheard_groups()
+    unheard.groups.add(group)
+    unheard.wanted.add(group)
+
+
+def may_be_heard(group: str) -> bool:
+    """Return False if no other process had joined the group when it was last asked for.
+
+    That is a second ago at most, as long as replies are written.
+    """
+    if not is_shared():
+        return False
+    unheard = _unheard_groups()
+    if group not in unheard.groups:
+        return True
+    unheard.wanted.add(group)
+    if monotonic() >= unheard.ask_at:
+        unheard.ask_at = monotonic() + ASK_SECONDS
+        unheard.task = asyncio.create_task(unheard.ask())
+    return False
 
 
 async def join_group(group: str, receiver: Receiver) -> bool:

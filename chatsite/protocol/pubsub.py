@@ -5,7 +5,7 @@ A site without REDIS_URL does not import it: Redis's client is 70 modules.
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,6 +62,20 @@ class PubSubLayer(RedisPubSubChannelLayer):
         shard._ensure_redis()
         count = await shard._redis.publish(channel, self.serialize(message))
         return count - (channel in shard._subscribed_to)
+
+    async def find_heard(self, groups: Collection[str]) -> set[str]:
+        """Return the groups in which other processes receive messages."""
+        layer = self._get_layer()
+        [shard] = layer._shards
+        shard._ensure_redis()
+        names = {layer._get_group_channel_name(group): group for group in groups}
+        counts = await shard._redis.pubsub_numsub(*names)
+        counted = {name.decode(): count for name, count in counts}
+        return {
+            names[name]
+            for name, count in counted.items()
+            if count > (name in shard._subscribed_to)
+        }
 
 
 def name_primary(url: str, sentinels: Sequence[str]) -> dict[str, Any]:

@@ -33,9 +33,6 @@ LATER_FRAME_SECONDS = 0.08
 # A timer of uvloop counts in milliseconds and may end one too early. Without this, what
 # has come would wait for the next word, and a checkpoint be asked for in a loop.
 EARLY_SECONDS = 0.002
-# While no other process listens, it is offered a frame so often. One that joins reads
-# the database first.
-OFFER_SECONDS = 1.0
 # With a provider so fast that one piece has as many, reading has no pauses. What a
 # connection gives at once (16 kB, some 50 tokens) has more in any script.
 FULL_CHARS = 60
@@ -58,7 +55,6 @@ class ReplyStreamer:
         default_factory=replies.ReasoningSplitter
     )
     _renewed_at: float = 0.0
-    _offer_at: float = 0.0
     _frame: asyncio.Task[None] | None = None
     _save: asyncio.Task[None] | None = None
 
@@ -152,9 +148,11 @@ class ReplyStreamer:
             return
         self.sent = len(self.text)
         frame = self.make_frame(self.text[self.base :])
-        events.deliver_event(self.claim.conversation_id, frame)
-        if layer.is_shared() and monotonic() >= self._offer_at:
-            self._frame = asyncio.create_task(self._offer(frame))
+        conversation_id = self.claim.conversation_id
+        events.deliver_event(conversation_id, frame)
+        # Most replies are read in the process that writes them.
+        if layer.may_be_heard(events.group_of(conversation_id)):
+            self._frame = asyncio.create_task(_offer(conversation_id, frame))
 
     def make_frame(self, tail: str) -> events.Event:
         return events.Frame(self.claim.row_id, self.claim.attempt, self.base, tail)
@@ -165,15 +163,6 @@ class ReplyStreamer:
 
     async def save(self, text: str) -> lifecycle.LeaseStatus:
         return await checkpoints.save_checkpoint(self.claim, text)
-
-    async def _offer(self, frame: events.Event) -> None:
-        """Offer the frame to other processes; if none receives it, pause the offers.
-
-        Most replies are read in the process that writes them, and a frame that no
-        process receives costs as much as one that some do.
-        """
-        if await events.offer_event(self.claim.conversation_id, frame) == 0:
-            self._offer_at = monotonic() + OFFER_SECONDS
 
     def _checkpoint(self) -> None:
         if is_busy(self._save):
@@ -211,6 +200,11 @@ class ReplyStreamer:
             self._save.add_done_callback(lambda it: it.cancelled() or it.exception())
         if is_busy(self._frame):
             await asyncio.wait({self._frame})
+
+
+async def _offer(conversation_id: int, frame: events.Event) -> None:
+    if await events.offer_event(conversation_id, frame) == 0:
+        layer.note_unheard(events.group_of(conversation_id))
 
 
 def is_busy(task: asyncio.Task[None] | None) -> bool:

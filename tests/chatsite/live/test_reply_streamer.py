@@ -204,7 +204,12 @@ def elsewhere(monkeypatch):
 
     there = Elsewhere()
     there.offered = []
+
+    async def ask(method, groups):
+        return True, set()
+
     monkeypatch.setattr(layer, "is_shared", lambda: True)
+    monkeypatch.setattr(layer, "_ask_layer", ask)
     monkeypatch.setattr(events, "offer_event", offer)
     return there
 
@@ -214,8 +219,7 @@ async def test_few_frames_are_offered_without_other_listeners(
 ):
     await a_relay().run()
     assert len(frames) >= 8
-    # At once, and once more where the machine is so slow that a second has passed.
-    assert 1 <= len(elsewhere.offered) < len(frames) / 2
+    assert elsewhere.offered == frames[:1]
 
 
 @pytest.mark.parametrize("processes", [1, None])
@@ -227,12 +231,17 @@ async def test_every_frame_is_offered_where_another_process_may_listen(
     assert elsewhere.offered == frames
 
 
-async def test_a_process_that_begins_to_listen_is_soon_heard(
+async def test_process_that_begins_to_listen_is_soon_heard(
     saving, frames, elsewhere, monkeypatch
 ):
-    monkeypatch.setattr(reply_streamer, "OFFER_SECONDS", 0.0)
+    async def ask(method, groups):
+        assert method == "find_heard"
+        elsewhere.processes = 1
+        return True, groups
+
+    monkeypatch.setattr(layer, "_ask_layer", ask)
     await a_relay().run()
-    assert elsewhere.offered == frames
+    assert elsewhere.offered == [frames[0], *frames[2:]]
 
 
 async def test_a_slow_layer_holds_up_no_checkpoint(saving, elsewhere):

@@ -113,6 +113,33 @@ async def test_offer_counts_the_other_processes_that_receive(redis):
         await pubsub.aclose()
 
 
+async def test_group_is_offered_to_processes_that_join_it_within_a_second(redis):
+    await listener("g")
+    assert layer.may_be_heard("g")
+    layer.note_unheard("g")
+    layer.note_unheard("another")
+    for _ in range(3):
+        assert not layer.may_be_heard("g")
+        await asyncio.sleep(layer.ASK_SECONDS / 2)
+    async with aioredis.from_url(redis.url) as other:
+        pubsub = other.pubsub()
+        await pubsub.subscribe("asgi__group__g")
+        with within(layer.ASK_SECONDS + 0.5):
+            while not layer.may_be_heard("g"):  # noqa: ASYNC110 - another process acts
+                await asyncio.sleep(0.02)
+        await pubsub.aclose()
+
+
+async def test_lost_redis_leaves_no_group_unheard(redis):
+    await listener("g")
+    layer.note_unheard("g")
+    redis.kill()
+    assert not layer.may_be_heard("g")
+    async with asyncio.timeout(TIMEOUT):
+        while not layer.may_be_heard("g"):  # noqa: ASYNC110 - the question fails
+            await asyncio.sleep(0.02)
+
+
 async def test_sent_message_is_readable_by_the_release_before(redis):
     """The consumer of that release ends at a message without a type; it takes an
     unknown event for the hint to read the database.
