@@ -62,9 +62,7 @@ def _act(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResp
             # An answer to a colleague's example would go with the colleague's account.
             payers = [request.user.pk, conversation.owner_id]
             some = list(rows.filter(author__in=payers).order_by("pk")[:1])
-            if error := begin_answers(
-                request, some, AnswerForm(request.user.pk, request.POST)
-            ):
+            if error := begin_answers(request, some):
                 messages.error(request, error)
         elif request.POST.get("act") == "remove":
             services.unmark_example(conversation, seq, request.user)

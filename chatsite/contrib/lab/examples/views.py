@@ -131,7 +131,6 @@ def download_examples(request: HttpRequest) -> HttpResponseBase:
 def post_answers(request: HttpRequest) -> HttpResponse:
     """Answer one `example`, or the newest ones of the list of a `label`."""
     label = _read_label(request.POST.get("label", ""))
-    form = AnswerForm(request.user.pk, request.POST)
     rows = services.list_own_examples(request.user, label)
     address = reverse("examples")
     if key := request.POST.get("example", ""):
@@ -141,19 +140,14 @@ def post_answers(request: HttpRequest) -> HttpResponse:
         address = reverse("example", args=[key])
     elif label:
         address = f"{address}?{urlencode({'label': label})}"
-    error = begin_answers(request, list(rows[: answers.MOST_AT_ONCE]), form)
-    if error:
+    if error := begin_answers(request, list(rows[: answers.MOST_AT_ONCE])):
         return _draw_list(request, label, error)
     return redirect(address)
 
 
-def begin_answers(
-    request: HttpRequest, examples: list[Example], form: AnswerForm
-) -> str:
-    """Start the job; return the reason if it cannot start, else ""."""
-    if not form.is_valid():
-        return _("Choose one of the models and policies.")
-    model, preset = form.cleaned_data["model"], form.cleaned_data["preset"]
+def begin_answers(request: HttpRequest, examples: list[Example]) -> str:
+    """Start the job that a form asks for; return the reason if it cannot, else ""."""
+    model, preset = request.POST.get("model", ""), request.POST.get("preset", "")
     try:
         claim = answers.start_answers(request.user, examples, model, preset)
     except ActionError as error:
