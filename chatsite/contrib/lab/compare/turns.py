@@ -6,7 +6,7 @@ Also finds the tools that each of these turns paid for and none has called.
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from itertools import takewhile
+from itertools import groupby, takewhile
 from operator import attrgetter
 from typing import Any
 
@@ -90,13 +90,12 @@ def read_cost_history(conversation: Conversation) -> CostHistory:
 
 def _group_turns(calls: Sequence[Any]) -> list[list[Any]]:
     """Group the requests by turn: those that answer the same message."""
-    turns: list[list[Any]] = []
-    for call in calls:
-        newest = call.refs.get("newest")
-        if turns and newest and turns[-1][-1].refs.get("newest") == newest:
-            turns[-1].append(call)
-        else:
-            turns.append([call])
+
+    def identify_turn(call: Any) -> int | str:
+        # Old references can lack it: such a request is a turn of its own.
+        return call.refs.get("newest") or f"request {call.pk}"
+
+    turns = [list(turn) for _, turn in groupby(calls, identify_turn)]
     return turns[-MOST_TURNS:]
 
 

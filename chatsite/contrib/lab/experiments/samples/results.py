@@ -3,9 +3,10 @@
 The table covers conversations of which everything was played.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 from django.db.models import F
 from django.utils.translation import gettext as _
@@ -30,7 +31,7 @@ HEAD = (
 
 
 def read_rows(sample: Sample) -> list[Experiment]:
-    """Return the experiments without their steps, which can be long.
+    """Return the experiments by conversation, without their steps, which can be long.
 
     Each has the `uuid` of its conversation and its `side`, which is None if it was not
     played to its end.
@@ -64,19 +65,15 @@ class Cell:
 
 def list_replays(rows: Sequence[Experiment]) -> list[tuple[str, list[Experiment]]]:
     """Return each conversation's short id with its experiments, for links to them."""
-    found: dict[str, list[Experiment]] = defaultdict(list)
-    for row in rows:
-        found[str(row.uuid)[:8]].append(row)
-    return list(found.items())
+    groups = groupby(rows, attrgetter("uuid"))
+    return [(str(uuid)[:8], list(group)) for uuid, group in groups]
 
 
 def group_whole(rows: Sequence[Experiment], columns: int) -> list[list[Side]]:
     """Return the sides of all columns by conversation; incomplete ones are left out."""
-    found: dict[int, list[Side]] = defaultdict(list)
-    for row in rows:
-        if row.side is not None:
-            found[row.conversation_id].append(row.side)
-    return [sides for sides in found.values() if len(sides) == columns]
+    groups = groupby(rows, attrgetter("conversation_id"))
+    found = ([row.side for row in group if row.side] for _, group in groups)
+    return [sides for sides in found if len(sides) == columns]
 
 
 def compare_policies(
