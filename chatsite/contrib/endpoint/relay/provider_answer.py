@@ -21,7 +21,7 @@ from chatsite.llm import providers, streaming
 from chatsite.turns import model_access
 from memory.engine.exceptions import is_too_long
 
-from .upstream import first_seconds, select_headers, send_upstream
+from .upstream import Upstream, select_headers, send_upstream
 
 # The most that is read of an error.
 MAX_ERROR_BYTES = 1_000_000
@@ -90,15 +90,11 @@ async def fetch_answer(
     upstream = request.api.find_upstream(request.model)
     if upstream is None:
         return _answer_as_demo(request, earlier)
-    response = await send_upstream(
-        "POST",
-        upstream,
-        request.api.upstream_path,
-        headers,
-        request.raw,
-        seconds=first_seconds(is_stream=request.is_stream),
-    )
-    return await read_answer(response, upstream)
+    seconds = settings.MODEL_TOTAL_TIMEOUT
+    if request.is_stream:
+        seconds = settings.MODEL_FIRST_TOKEN_TIMEOUT
+    path, raw = request.api.upstream_path, request.raw
+    return await ask_provider("POST", upstream, path, headers, raw, seconds)
 
 
 async def fetch_count(
@@ -108,11 +104,7 @@ async def fetch_count(
     upstream = api.find_upstream(model)
     if upstream is None:
         return make_json_answer({"input_tokens": -(-len(raw) // 4)})
-    seconds = settings.MODEL_IDLE_TIMEOUT
-    response = await send_upstream(
-        "POST", upstream, api.count_path, headers, raw, seconds=seconds
-    )
-    return await read_answer(response, upstream)
+    return await ask_provider("POST", upstream, api.count_path, headers, raw)
 
 
 def make_json_answer(value: Mapping[str, Any]) -> ProviderAnswer:
@@ -125,13 +117,19 @@ async def yield_once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-async def read_answer(
-    response: aiohttp.ClientResponse, upstream: tuple[str, Mapping[str, str]]
+async def ask_provider(
+    method: str,
+    upstream: Upstream,
+    path: str,
+    headers: Mapping[str, str],
+    raw: bytes | None = None,
+    seconds: float | None = None,
 ) -> ProviderAnswer:
     """Return the provider's answer as the client gets it.
 
     An error about the site's own key is not passed on.
     """
+    response = await send_upstream(method, upstream, path, headers, raw, seconds)
     kind = response.content_type
     is_readable = kind in ("application/json", "text/event-stream")
     if response.status < 300 and is_readable:
@@ -231,16 +229,9 @@ def _has_failed(task: asyncio.Task[Any]) -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)
 
 
-async def _fetch_models(
-    api: Api, upstream: tuple[str, Mapping[str, str]]
-) -> list[dict[str, Any]]:
-    response = await send_upstream(
-        "GET",
-        upstream,
-        api.models_path,
-        api.models_headers,
-        seconds=settings.MODEL_IDLE_TIMEOUT,
-    )
+async def _fetch_models(api: Api, upstream: Upstream) -> list[dict[str, Any]]:
+    path, headers = api.models_path, api.models_headers
+    response = await send_upstream("GET", upstream, path, headers)
     try:
         async with asyncio.timeout(settings.MODEL_IDLE_TIMEOUT):
             value = await response.json(content_type=None)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
-
 from memory.models import ModelCall
 
 from ..access.read_scope import record_reading
@@ -13,8 +11,7 @@ from ..apis.errors import ApiError
 from ..apis.openai_responses import make_kept_response
 from ..models import ApiKey
 from ..store.owner_history import NotOwnedError, OwnerHistory
-from .provider_answer import ProviderAnswer, make_json_answer, read_answer
-from .upstream import send_upstream
+from .provider_answer import ProviderAnswer, ask_provider, make_json_answer
 
 
 def find_response_call(
@@ -41,12 +38,8 @@ async def fetch_stored_response(
     """Return the provider's response; without one, the transcript's text."""
     upstream = api.find_upstream(call.model)
     if upstream is None:
-        message = call.message
-        kept = make_kept_response(call.model, response_id, message.text)
+        kept = make_kept_response(call.model, response_id, call.message.text)
         return make_json_answer(kept)
     path = f"{api.upstream_path}/{response_id}"
-    seconds = settings.MODEL_IDLE_TIMEOUT
-    response = await send_upstream(
-        "GET", upstream, f"{path}?{query}" if query else path, headers, seconds=seconds
-    )
-    return await read_answer(response, upstream)
+    path = f"{path}?{query}" if query else path
+    return await ask_provider("GET", upstream, path, headers)

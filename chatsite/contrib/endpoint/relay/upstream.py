@@ -19,6 +19,8 @@ from chatsite.llm.providers import CONNECT_TIMEOUT, close_at_loop_end
 from chatsite.llm.transport import MAX_HEADER_BYTES
 
 logger = logging.getLogger(__name__)
+# A provider's address, and the site's headers for it.
+Upstream = tuple[str, Mapping[str, str]]
 
 # The client's headers that are passed on, and the provider's that are passed back.
 ASKED = frozenset(
@@ -48,37 +50,32 @@ def _find_session() -> aiohttp.ClientSession:
     loop = asyncio.get_running_loop()
     session = _sessions.get(loop)
     if session is None:
-        session = _sessions[loop] = _make_session()
+        session = _sessions[loop] = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # Bytes are passed back unchanged.
+            auto_decompress=False,
+            trust_env=True,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+            max_line_size=MAX_HEADER_BYTES,
+            max_field_size=MAX_HEADER_BYTES,
+            skip_auto_headers=("user-agent", "accept", "content-type"),
+        )
         close_at_loop_end(session.close)
     return session
 
 
-def _make_session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        # Bytes are passed back unchanged.
-        auto_decompress=False,
-        trust_env=True,
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
-        max_line_size=MAX_HEADER_BYTES,
-        max_field_size=MAX_HEADER_BYTES,
-        skip_auto_headers=("user-agent", "accept", "content-type"),
-    )
-
-
 async def send_upstream(
     method: str,
-    upstream: tuple[str, Mapping[str, str]],
+    upstream: Upstream,
     path: str,
     headers: Mapping[str, str],
     raw: bytes | None = None,
-    *,
-    seconds: float,
+    seconds: float | None = None,
 ) -> aiohttp.ClientResponse:
     """Return the provider's answer, with nothing read but its headers.
 
-    Raise ApiError.
+    It has to begin within `seconds`, or MODEL_IDLE_TIMEOUT. Raise ApiError.
     """
     base, own = upstream
     base, _, query = base.partition("?")
@@ -91,7 +88,7 @@ async def send_upstream(
         sent["authorization"] = auth.encode()
         address = address.with_user(None)
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds or settings.MODEL_IDLE_TIMEOUT):
             return await _find_session().request(
                 method,
                 address,
@@ -114,10 +111,3 @@ def select_headers(response: aiohttp.ClientResponse) -> dict[str, str]:
         for name, text in response.headers.items()
         if name.lower() in ANSWERED or name.lower().startswith(ANSWERED_STARTS)
     }
-
-
-def first_seconds(*, is_stream: bool) -> float:
-    """Return how long the provider may take until its answer begins."""
-    if is_stream:
-        return float(settings.MODEL_FIRST_TOKEN_TIMEOUT)
-    return float(settings.MODEL_TOTAL_TIMEOUT)
