@@ -16,7 +16,6 @@ from chatsite.contrib.endpoint.store.recording import store_call
 from chatsite.turns import lifecycle, runner
 from chatsite.turns.attempt import wait_for_room
 from chatsite.turns.models import Turn
-from memory.models import Conversation
 
 from ..store.parsed_request import OutgoingRequest, ParsedRequest
 from ..store.request_store import (
@@ -28,7 +27,6 @@ from ..store.request_store import (
     store_request,
 )
 from .message_selection import MessageSelector
-from .token_limits import find_limit
 
 # The site adds nothing between a client's messages, and no provider has them in its
 # cache in the form that the memory stores.
@@ -50,14 +48,8 @@ def select_outgoing(writer: RequestWriter, limit: int | None = None) -> Outgoing
 
     `limit` is what the provider may accept, if that is less than expected.
     """
-    request = writer.request
-    selector = MessageSelector(
-        request,
-        writer.conversation,
-        writer.of_client,
-        writer.decision,
-        limit or find_limit(request.api, request.model, request.body.value),
-    )
+    of_client, decision = writer.of_client, writer.decision
+    selector = MessageSelector(writer.request, of_client, decision, limit)
     return selector.select_messages(may_leave_out=writer.first is not None)
 
 
@@ -90,14 +82,9 @@ def select_unstored(key: ApiKey, request: ParsedRequest) -> OutgoingRequest:
     decision = decide_lineage(request.history, request.hints, known)
     if decision.conversation is None:
         return OutgoingRequest.make_unchanged(request)
-    limit = find_limit(request.api, request.model, request.body.value)
-    selector = MessageSelector(
-        request,
-        Conversation.objects.get(pk=int(decision.conversation)),
-        ClientConversation.objects.get(pk=int(decision.conversation)),
-        decision,
-        limit,
-    )
+    rows = ClientConversation.objects.select_related("conversation")
+    of_client = rows.get(pk=int(decision.conversation))
+    selector = MessageSelector(request, of_client, decision)
     return selector.select_messages(may_leave_out=True)
 
 

@@ -25,12 +25,12 @@ from chatsite.contrib.endpoint.store.body_pieces import pack_numbers
 from memory import context, versions
 from memory.engine.cut_points import find_cut_points, find_newest_question
 from memory.engine.tokens import count_message, count_tokens
-from memory.models import Conversation, Summary
+from memory.models import Summary
 
 from ..store.parsed_request import OutgoingRequest, ParsedRequest
 from .body_cutting import cut_body, make_piece, read_piece, without_results
 from .preamble import Preamble, make_preamble
-from .token_limits import count_beside
+from .token_limits import count_beside, find_limit
 
 NOTHING = Preamble({}, {}, "", 0)
 
@@ -107,15 +107,16 @@ class MessageSelector:
     def __init__(
         self,
         request: ParsedRequest,
-        conversation: Conversation,
         of_client: ClientConversation,
         decision: Decision,
-        limit: int,
+        limit: int | None = None,
     ) -> None:
+        conversation, value = of_client.conversation, request.body.value
         self.request, self.conversation = request, conversation
         self.of_client, self.decision = of_client, decision
         # The tokens of messages, with what providers add to every request.
-        beside = count_beside(request.body.value)
+        beside = count_beside(value)
+        limit = limit or find_limit(request.api, request.model, value)
         self.beside = ceil(beside * conversation.token_ratio)
         self.limit = max(1, limit - self.beside)
         extra = context.estimate_overhead(conversation, self.limit)
