@@ -249,8 +249,8 @@ class RequestHandler:
 
     async def prepare_request(
         self, request: ParsedRequest, mode: str
-    ) -> tuple[StoredRequest, SendLess]:
-        """Store the request; return it with the step that shortens it.
+    ) -> tuple[StoredRequest, SendLess | None]:
+        """Store the request; return it with the step that shortens it, if any.
 
         A turn that a killed process left is continued, as soon as its lease has ended.
         Raise ApiError, also for a limit of the site.
@@ -273,14 +273,14 @@ class RequestHandler:
 
     async def _store_in_mode(
         self, request: ParsedRequest, mode: str
-    ) -> tuple[StoredRequest, SendLess]:
+    ) -> tuple[StoredRequest, SendLess | None]:
         if mode == ApiKey.Mode.BOUND:
             from .bounding.bounds import store_bounded
 
             refuse_held(request)
             return await store_bounded(self.key, request, self.run_step)
         writer = RequestWriter(self.key, request)
-        return await store_request(writer, self.run_step), send_nothing_less
+        return await store_request(writer, self.run_step), None
 
     async def run_step(
         self, step: Callable[..., T], *given: Any, is_copy: bool = False
@@ -353,10 +353,6 @@ def _translate_limits(step: Callable[..., T], *given: Any) -> T:
         status = STATUSES.get(error.code, 400)
         wait = error.retry_after
         raise ApiError(status, error.code, error.detail, retry_after=wait) from None
-
-
-async def send_nothing_less(*_: object) -> None:
-    """Return None: a request in *observe* is never shortened."""
 
 
 async def publish_request(stored: StoredRequest) -> None:

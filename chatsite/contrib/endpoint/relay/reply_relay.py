@@ -12,7 +12,6 @@ from typing import Any
 from chatsite import metrics
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.apis.reply_reader import ReplyReader
-from chatsite.contrib.endpoint.apis.rows import make_call_values
 from chatsite.contrib.endpoint.store.request_end import finish_request
 from chatsite.contrib.endpoint.store.request_store import StoredRequest
 from chatsite.llm.streaming import clean_text
@@ -63,7 +62,7 @@ class ReplyRelay:
         key_id: int,
         stored: StoredRequest,
         client: Connection,
-        send_less: SendLess,
+        send_less: SendLess | None,
     ) -> None:
         self.key_id, self.stored, self.client = key_id, stored, client
         self.request, self.send_less = stored.sent.request, send_less
@@ -83,7 +82,7 @@ class ReplyRelay:
         state, error = State.FAILED, "internal"
         try:
             answer = await self._fetch(headers)
-            if answer.is_too_long and self.stored.sent.is_bound:
+            if self.send_less and answer.is_too_long and self.stored.sent.is_bound:
                 answer = await self._send_less(answer, headers)
             own = describe(self.stored)
             if answer.is_error:
@@ -203,18 +202,13 @@ class ReplyRelay:
             # It may be waiting until its next frame is due.
             self.following.cancel()
             await asyncio.wait({self.following})
-        api, stored = self.request.api, self.stored
-        result = self._make_result(state, error)
-        calls = self.reader.calls.to_chunks() if state == State.DONE else ()
+        stored, result = self.stored, self._make_result(state, error)
         turn = await retry(
             finish_request,
             self.key_id,
-            api,
             stored,
             result,
-            self.reader.to_message(),
-            make_call_values(calls),
-            self.reader.report,
+            self.reader,
             until=self.loop.time() + FINISH_SECONDS,
         )
         metrics.note_reply(result)

@@ -10,6 +10,8 @@ from django.db import transaction
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.apis.api import ID
 from chatsite.contrib.endpoint.apis.provider_report import ProviderReport
+from chatsite.contrib.endpoint.apis.reply_reader import ReplyReader
+from chatsite.contrib.endpoint.apis.rows import make_call_values
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.contrib.endpoint.identity.history import read_reply
 from chatsite.contrib.endpoint.models import ClientRequest
@@ -26,21 +28,21 @@ from .served_items import keep_items
 @transaction.atomic
 def finish_request(
     key_id: int,
-    api: Any,
     stored: StoredRequest,
     result: lifecycle.TurnResult,
-    said: dict[str, Any],
-    calls: list[dict[str, Any]],
-    report: ProviderReport,
+    reader: ReplyReader,
 ) -> Turn | None:
     """Store the reply as far as it came.
 
     Return the turn, or None if its lease was lost.
     """
-    claim = stored.claim
+    claim, api = stored.claim, stored.sent.request.api
     turn = lifecycle.lock_held(claim)
     if turn is None:
         return None
+    said, report = reader.to_message(), reader.report
+    is_done = result.state == Turn.State.DONE
+    calls = make_call_values(reader.calls.to_chunks()) if is_done else []
     stands: dict[str, Any] = {}
     turn.state, turn.text, turn.error = result.state, result.text, result.error
     turn.call_id = claim.call_id
@@ -52,7 +54,7 @@ def finish_request(
             reasoning=result.reasoning,
             tool_calls=calls,
         )
-        stands = _store_reply_hashes(api, stored, turn.reply, said)
+        stands = _store_reply_hashes(stored, turn.reply, said)
     else:
         transcript.return_number(turn.conversation_id, turn.reply_seq)
     _store_report(stored, turn, said.get("id", ""), report)
@@ -63,7 +65,7 @@ def finish_request(
         summaries.keep_of_turn(stored, turn, report, result.tokens_output)
     if api.names_replies and (answered := turn.reply or turn.user_message):
         keep_items(answered, stored.sent.request, said["output"])
-    if result.state == Turn.State.DONE:
+    if is_done:
         stands["open_position"] = None
     if stands:
         update_standing(pk=turn.conversation_id, **stands)
@@ -90,11 +92,11 @@ def _store_report(
 
 
 def _store_reply_hashes(
-    api: Any, stored: StoredRequest, reply: Message, said: dict[str, Any]
+    stored: StoredRequest, reply: Message, said: dict[str, Any]
 ) -> dict[str, Any]:
     """Store the hashes of the reply and return the new length."""
     try:
-        noted = read_reply(api.name, said, stored.chain)
+        noted = read_reply(stored.sent.request.api.name, said, stored.chain)
     except UnreadableHistoryError:
         # There is text, but the rest has no form that a client could send back.
         return {}
