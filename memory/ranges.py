@@ -17,12 +17,17 @@ BRANCHES = 16
 
 
 def to_ranges(seqs: Iterable[int]) -> Ranges:
+    return pack_numbers(sorted(seqs))
+
+
+def pack_numbers(numbers: Iterable[int]) -> Ranges:
+    """Return the numbers in their order, as ranges of consecutive ones."""
     ranges: Ranges = []
-    for seq in sorted(seqs):
-        if ranges and ranges[-1][1] == seq - 1:
-            ranges[-1][1] = seq
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
         else:
-            ranges.append([seq, seq])
+            ranges.append([number, number])
     return ranges
 
 

@@ -5,7 +5,7 @@ What stays is unchanged byte by byte. Nothing here reads the database.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from chatsite.contrib.endpoint.store.bodies import Body, SentPiece
@@ -22,10 +22,6 @@ def write_preamble(texts: Iterable[str]) -> str:
         json.dumps({"role": "user", "content": text}, ensure_ascii=False)
         for text in texts
     )
-
-
-def make_piece(text: str, at: int | None) -> SentPiece:
-    return SentPiece(text, at, hashlib.sha256(text.encode()).digest())
 
 
 def read_piece(body: Body, piece: SentPiece, list_name: str) -> Any:
@@ -71,19 +67,26 @@ def cut_body(
     return Body(value, pieces, between, hashlib.sha256(raw).hexdigest()), raw
 
 
-def without_results(message: Mapping[str, Any]) -> dict[str, Any] | None:
+def cut_results(piece: SentPiece) -> SentPiece | None:
     """Return a message or an item without results of calls that are not sent.
 
     Return None if nothing else is in it.
     """
+    message = json.loads(piece.text)
     if message.get("role") in ("tool", "function") or message.get("type") in RESULTS:
         return None
     content = message.get("content")
     if message.get("role") != "user" or not isinstance(content, list):
-        return dict(message)
-    rest = [each for each in content if not _is_result(each)]
-    return {**message, "content": rest} if rest else None
-
-
-def _is_result(block: Any) -> bool:
-    return isinstance(block, Mapping) and block.get("type") == "tool_result"
+        return piece
+    rest = [
+        each
+        for each in content
+        if not (isinstance(each, dict) and each.get("type") == "tool_result")
+    ]
+    if not rest:
+        return None
+    if rest == content:
+        return piece
+    value = {**message, "content": rest}
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return SentPiece(text, piece.at, hashlib.sha256(text.encode()).digest())

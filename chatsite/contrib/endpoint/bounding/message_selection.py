@@ -7,7 +7,6 @@ Where even that is too long, because nothing could be summarised yet, the oldest
 are left out, as in the chat.
 """
 
-import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,14 +20,14 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from chatsite.contrib.endpoint.identity.decision import Decision
 from chatsite.contrib.endpoint.models import ClientConversation, ClientMessage
 from chatsite.contrib.endpoint.store.bodies import SentPiece
-from chatsite.contrib.endpoint.store.body_pieces import pack_numbers
 from memory import context, versions
 from memory.engine.cut_points import find_cut_points, find_newest_question
 from memory.engine.tokens import count_message, count_tokens
 from memory.models import Summary
+from memory.ranges import pack_numbers
 
 from ..store.parsed_request import OutgoingRequest, ParsedRequest
-from .body_cutting import cut_body, make_piece, read_piece, without_results
+from .body_cutting import cut_body, cut_results, read_piece
 from .preamble import Preamble, make_preamble
 from .token_limits import count_beside, find_limit
 
@@ -88,17 +87,6 @@ def list_spans(request: ParsedRequest) -> list[list[int]]:
     for at in sorted({*range(count)} - known):
         spans[order[min(bisect_right(starts, at), len(order) - 1)]].append(at)
     return [sorted(each) for each in spans]
-
-
-def _without_results(piece: SentPiece) -> SentPiece | None:
-    raw = json.loads(piece.text)
-    rest = without_results(raw)
-    if rest is None:
-        return None
-    if rest == raw:
-        return piece
-    text = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
-    return make_piece(text, piece.at)
 
 
 class MessageSelector:
@@ -181,7 +169,7 @@ class MessageSelector:
         for index in indexes:
             pieces = self.pieces[index]
             if before != index - 1:
-                pieces = [*filter(None, map(_without_results, pieces))]
+                pieces = [*filter(None, map(cut_results, pieces))]
                 if not pieces:
                     continue
             kept.append(self._make_kept(index, pieces))

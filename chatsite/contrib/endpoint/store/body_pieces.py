@@ -8,33 +8,21 @@ from django.db.models import F, QuerySet
 
 from chatsite.contrib.endpoint.models import BodyPiece
 from memory.models import Conversation, Message
-from memory.ranges import in_ranges, to_ranges
+from memory.ranges import Ranges, in_ranges, to_ranges
 from memory.sql import prepared_rows
 
 from .bodies import Hollow, SentPiece, fill_in, hollow_out, join_body
 
-Spans = list[list[int]]
 # The columns of a piece with which it is written as it was sent.
 OF_TEXT = ("text", "hole", "is_ascii", "message__text")
 
 
-def pack_numbers(numbers: Iterable[int]) -> Spans:
-    """Return ordered numbers as spans of consecutive ones."""
-    spans: Spans = []
-    for number in numbers:
-        if spans and spans[-1][1] == number - 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return spans
-
-
-def unpack_numbers(spans: Spans) -> Iterator[int]:
+def unpack_numbers(spans: Ranges) -> Iterator[int]:
     for first, last in spans:
         yield from range(first, last + 1)
 
 
-def find_pieces(conversation_id: int, spans: Spans) -> QuerySet[BodyPiece]:
+def find_pieces(conversation_id: int, spans: Ranges) -> QuerySet[BodyPiece]:
     """Return the pieces with these numbers, each once."""
     # A short message that repeats splits them into thousands of spans.
     wanted = in_ranges(to_ranges(set(unpack_numbers(spans))))
@@ -121,7 +109,7 @@ def rebuild_body(
     return join_pieces(frame, found)
 
 
-def read_pieces(conversation_id: int, spans: Spans) -> dict[int, str]:
+def read_pieces(conversation_id: int, spans: Ranges) -> dict[int, str]:
     """Return the texts of the pieces with these numbers."""
     rows = find_pieces(conversation_id, spans)
     return dict(write_out(rows.values_list("number", *OF_TEXT).iterator()))

@@ -10,10 +10,9 @@ from chatsite.contrib.endpoint.models import ClientMessage, ClientRequest
 from chatsite.llm import providers
 from memory import prompts
 from memory.models import Conversation, Message, ModelCall
-from memory.ranges import to_ranges
+from memory.ranges import pack_numbers, to_ranges
 
 from .bodies import pack_runs
-from .body_pieces import pack_numbers
 from .parsed_request import MODEL_CHARS
 
 if TYPE_CHECKING:
