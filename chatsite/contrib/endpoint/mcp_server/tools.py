@@ -18,7 +18,7 @@ from memory.models import Conversation, ModelCall
 from memory.transcript import LAST_SEQ
 
 from . import sent_requests, transcripts
-from .transcripts import NotReadableError, OwnConversations, TranscriptPosition
+from .transcripts import NotReadableError, TranscriptPosition
 
 # The result of a call, and the conversation that it read; None: no single one.
 Answer = tuple[dict[str, Any], Conversation | None]
@@ -149,8 +149,9 @@ class WhatWasLeftOut(InReply):
 
 
 def answer_conversations(caller: ToolCaller, given: ListConversations) -> Answer:
-    listed = OwnConversations(caller.key.owner, is_archived=given.archived)
-    rows, following = listed.read_page(given.after, given.limit)
+    rows, following = transcripts.list_own_conversations(
+        caller.key.owner, given.after, given.limit, is_archived=given.archived
+    )
     found = [
         caller.describe_row(row) | transcripts.describe_in_list(row) for row in rows
     ]

@@ -45,29 +45,25 @@ class TranscriptPosition:
     character: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OwnConversations:
-    """The conversations of a user, by their latest change."""
+def list_own_conversations(
+    owner: AbstractBaseUser, after: str, limit: int, *, is_archived: bool
+) -> tuple[list[Conversation], str]:
+    """Return the user's conversations after a position, and the next position.
 
-    owner: AbstractBaseUser
-    is_archived: bool = False
-
-    def read_page(self, after: str, limit: int) -> tuple[list[Conversation], str]:
-        """Return the conversations after a position, and the next position.
-
-        The next position is "" on the last page. Raise NotReadableError.
-        """
-        rows = library.list_own(self.owner).order_by("-updated_at", "-uuid")
-        rows = rows.filter(archived_at__isnull=not self.is_archived)
-        if after:
-            at, uuid = _read_place(after)
-            earlier = Q(updated_at__lt=at) | Q(updated_at=at, uuid__lt=uuid)
-            rows = rows.filter(earlier)
-        found = list(rows[: limit + 1])
-        if len(found) <= limit:
-            return found, ""
-        last = found[limit - 1]
-        return found[:limit], f"{last.updated_at.isoformat()} {last.uuid}"
+    Those with the latest change are first. The next position is "" on the last page.
+    Raise NotReadableError.
+    """
+    rows = library.list_own(owner).order_by("-updated_at", "-uuid")
+    rows = rows.filter(archived_at__isnull=not is_archived)
+    if after:
+        at, uuid = _read_place(after)
+        earlier = Q(updated_at__lt=at) | Q(updated_at=at, uuid__lt=uuid)
+        rows = rows.filter(earlier)
+    found = list(rows[: limit + 1])
+    if len(found) <= limit:
+        return found, ""
+    last = found[limit - 1]
+    return found[:limit], f"{last.updated_at.isoformat()} {last.uuid}"
 
 
 def _read_place(after: str) -> tuple[datetime, UUID]:
