@@ -42,6 +42,11 @@ class Pair(NamedTuple):
     def is_same(self) -> bool:
         return self.likeness is None and not self.is_replaced
 
+    @property
+    def is_contained(self) -> bool:
+        """One text is a part of the other."""
+        return self.likeness is not None and self.likeness.is_contained
+
 
 class Alignment(NamedTuple):
     """Pairs in order, and the messages of both sides that have none."""
@@ -316,7 +321,7 @@ class Aligner:
         if self.messages[index].role != self.kept[place].role:
             return None
         pair = self._compare(index, place)
-        return pair if pair.likeness and pair.likeness.is_contained else None
+        return pair if pair.is_contained else None
 
     def pair_tail(self, indexes: range, places: range) -> list[Pair]:
         """Pair the messages after the last match, up to a wrapped or cut reply.
@@ -330,8 +335,7 @@ class Aligner:
         return pairs
 
     def _is_reply_within(self, pair: Pair) -> bool:
-        is_contained = pair.likeness is not None and pair.likeness.is_contained
-        return is_contained and self.kept[pair.place].is_served
+        return pair.is_contained and self.kept[pair.place].is_served
 
     def pair_alike(self, indexes: range, places: range) -> Iterator[Pair]:
         place = places.start

@@ -134,7 +134,7 @@ def weigh_alignment(
         strange,
         alignment.leading,
         ends_in_reply=kept[last.place].is_served,
-        alike=sum(is_alike_only(pair) for pair in alignment.pairs),
+        alike=sum(bool(p.likeness) and not p.is_contained for p in alignment.pairs),
         is_wrapped_only=is_wrapped_only,
         last_own=len(alignment.pairs) - 1 if is_wrapped_only else last_own,
         reworded=sum(is_question(messages[at]) for at in replaced),
@@ -196,10 +196,6 @@ def _is_own(
     return (is_served and size >= MIDDLE) or is_rare(digest)
 
 
-def is_alike_only(pair: Pair) -> bool:
-    return pair.likeness is not None and not pair.likeness.is_contained
-
-
 def count_dropped(pairs: Sequence[Pair], kept: Sequence[PathMessage]) -> int:
     """Return how many messages the client has dropped between others.
 
@@ -218,6 +214,6 @@ def _size_of(pair: Pair, kept: Sequence[PathMessage]) -> int:
     if pair.is_same:
         return max(1, kept[pair.place].size)
     like = pair.likeness
-    if like is None or not like.is_contained:
+    if not pair.is_contained:
         return 0
     return like.size if like.is_at_line or like.size >= LEAST_CONTAINED else 0

@@ -440,8 +440,7 @@ class Comparison:
         """
         for n, pair in enumerate(alignment.pairs):
             message = self.part[pair.at]
-            is_wrapped = pair.likeness is not None and pair.likeness.is_contained
-            if pair.is_same or is_wrapped or not is_question(message):
+            if pair.is_same or pair.is_contained or not is_question(message):
                 continue
             # A text beyond the limit of texts proves nothing.
             if self.is_elsewhere(message.digest) and self.reader.read(pair.place):
@@ -481,8 +480,7 @@ class Comparison:
             return True
         if not is_question(self.part[pair.at]):
             return False
-        is_contained = pair.likeness is not None and pair.likeness.is_contained
-        return is_contained or RewordedQuestions(self.find_asked([pair])).is_same
+        return pair.is_contained or RewordedQuestions(self.find_asked([pair])).is_same
 
     def is_rare(self, digest: bytes) -> bool:
         places = self.hits.get(digest, ())
