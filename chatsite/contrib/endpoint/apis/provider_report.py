@@ -96,16 +96,14 @@ class ProviderReport:
             if isinstance(each, dict) and (kind := each.get("type")) in KINDS
         ]
         rounds = [each for each in found if isinstance(each, dict)] or [usage]
-        sizes = [_count_kept(each) for each in rounds]
+        name, parts = "cache_creation_input_tokens", "cache_creation"
+        sizes = [_count_kept(each, name, parts, LONG_OF_ANTHROPIC) for each in rounds]
         self.kept, self.kept_long = map(sum, zip(*sizes, strict=True))
 
-    def read_openai(self, details: object) -> None:
+    def read_openai(self, details: Mapping[str, Any]) -> None:
         """Read what was written to the cache, from the details of the input."""
-        if isinstance(details, dict):
-            self.kept = read_count(details, "cache_write_tokens")
-            parts = details.get("cache_write_tokens_details")
-            long = read_count(parts, LONG_OF_OPENAI) if isinstance(parts, dict) else 0
-            self.kept_long = min(long, self.kept)
+        name, parts = "cache_write_tokens", "cache_write_tokens_details"
+        self.kept, self.kept_long = _count_kept(details, name, parts, LONG_OF_OPENAI)
 
     def read_miss(self, diagnostics: object) -> None:
         """Read why the cache could not be used, from either API."""
@@ -134,10 +132,12 @@ class ProviderReport:
         return {name: value for name, value in values.items() if value}
 
 
-def _count_kept(usage: Mapping[str, Any]) -> tuple[int, int]:
-    kept = read_count(usage, "cache_creation_input_tokens")
-    parts = usage.get("cache_creation")
-    long = read_count(parts, LONG_OF_ANTHROPIC) if isinstance(parts, dict) else 0
+def _count_kept(
+    usage: Mapping[str, Any], name: str, parts_name: str, long_name: str
+) -> tuple[int, int]:
+    """Return the tokens written to the cache, and of these for an hour or more."""
+    kept, parts = read_count(usage, name), usage.get(parts_name)
+    long = read_count(parts, long_name) if isinstance(parts, dict) else 0
     return kept, min(long, kept)
 
 

@@ -87,10 +87,6 @@ def _name_difference(name: str) -> str:
 
 def find_differences(api: str, before: Body, body: Body) -> list[str]:
     """Return what differs between two bodies of an API, the first cause first."""
-    return [name for name, differs in _compare(api, before, body) if differs]
-
-
-def _compare(api: str, before: Body, body: Body) -> list[tuple[str, bool]]:
     list_sent = find_api_by_name(api).list_sent
     one, other = _strip(before), _strip(body)
 
@@ -98,13 +94,14 @@ def _compare(api: str, before: Body, body: Body) -> list[tuple[str, bool]]:
         return any(one.get(name) != other.get(name) for name in names)
 
     known, said = (_normalize(list_sent(each)) for each in (one, other))
-    return [
-        ("model", differs("model", "speed")),
-        ("system", differs("system", "instructions")),
-        ("tools", differs("tools")),
-        ("messages", [*islice(said, len(known))] != known),
-        ("settings", differs(*SETTINGS)),
-    ]
+    found = {
+        "model": differs("model", "speed"),
+        "system": differs("system", "instructions"),
+        "tools": differs("tools"),
+        "messages": [*islice(said, len(known))] != known,
+        "settings": differs(*SETTINGS),
+    }
+    return [name for name, is_other in found.items() if is_other]
 
 
 def _normalize(messages: Sequence[Any]) -> list[Any]:
