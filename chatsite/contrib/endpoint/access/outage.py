@@ -6,12 +6,12 @@ without a record.
 """
 
 import logging
-import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from datetime import date
 
+from cachetools import TTLCache
 from django.conf import settings
 from django.utils import timezone
 from prometheus_client import Counter as Metric
@@ -32,7 +32,7 @@ NOT_KEPT = Metric(
 # Keys that were valid a short time ago, by their hashes: how many, and for how long.
 MAX_KEYS, KEY_SECONDS = 1_000, 300.0
 RETRY_SECONDS = 60
-_valid: OrderedDict[str, tuple[ApiKey, float]] = OrderedDict()
+_valid: TTLCache[str, ApiKey] = TTLCache(MAX_KEYS, KEY_SECONDS)
 # Tokens that this process has forwarded on a day, by key and by user. No row counts
 # them.
 _forwarded: Counter[tuple[date, str, int]] = Counter()
@@ -40,20 +40,16 @@ _forwarded: Counter[tuple[date, str, int]] = Counter()
 
 def remember_key(key: str, found: ApiKey | None) -> None:
     """Cache a key that was just read; drop one that is no longer valid."""
-    name = keys.hash_key(key)
-    _valid.pop(name, None)
+    _valid.pop(keys.hash_key(key), None)
     if found is not None:
-        _valid[name] = found, time.monotonic()
-        while len(_valid) > MAX_KEYS:
-            _valid.popitem(last=False)
+        _valid[keys.hash_key(key)] = found
 
 
 def recall_key(key: str) -> ApiKey | None:
     """Return a key that was valid minutes ago here and has not expired since."""
-    found, at = _valid.get(keys.hash_key(key), (None, 0.0))
-    if found is None or time.monotonic() - at >= KEY_SECONDS:
-        return None
-    return None if found.expires_at and found.expires_at <= timezone.now() else found
+    found = _valid.get(keys.hash_key(key))
+    has_ended = found and found.expires_at and found.expires_at <= timezone.now()
+    return None if has_ended else found
 
 
 def admit_forwarding(key: ApiKey, request: ParsedRequest) -> None:
