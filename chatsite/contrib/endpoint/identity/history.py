@@ -11,10 +11,14 @@ from .canonical import (
     encode_text,
     write_canonical,
 )
-from .wires.chat import ChatReader
-from .wires.entry import Entry, EntryReader, Pause
-from .wires.messages import MessagesReader
-from .wires.responses import ResponsesItemReader
+from .readers import (
+    ChatReader,
+    Entry,
+    EntryReader,
+    MessagesReader,
+    Pause,
+    ResponsesItemReader,
+)
 
 # Part of every hash. A change of the rule needs another version: chains of older ones
 # are not found then, and their conversations continue as new ones.

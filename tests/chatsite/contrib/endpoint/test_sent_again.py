@@ -20,7 +20,7 @@ from bench.endpoint.sent_again import make_talk
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.apis import find_api_by_name
 from chatsite.contrib.endpoint.apis.errors import ApiError
-from chatsite.contrib.endpoint.identity.wires import entry
+from chatsite.contrib.endpoint.identity import readers
 from chatsite.contrib.endpoint.models import BodyPiece
 from chatsite.contrib.endpoint.store import body_cache
 from chatsite.contrib.endpoint.store.parsed_request import read_client_request
@@ -102,7 +102,7 @@ def short():
     """Short histories are cached, too, with many places to go on from."""
     with (
         patch.object(body_cache, "MIN_MESSAGES", 2),
-        patch.object(entry, "PAUSE_AFTER", 2),
+        patch.object(readers, "PAUSE_AFTER", 2),
     ):
         yield
 
@@ -133,7 +133,7 @@ def test_parser_continues_after_the_longest_cached_prefix(writing):
     said += [{"role": "user", "content": "One more"}]
     raw = write(said, **writing)
     same = body_cache.body_cache._find((1, "chat", "refused"), raw)
-    assert same.mark.pause.items >= 300 - entry.PAUSE_AFTER
+    assert same.mark.pause.items >= 300 - readers.PAUSE_AFTER
     assert read("chat", raw, 1) == read("chat", raw)
 
 

@@ -1,1 +1,0 @@
-"""Readers of each API's messages, into one canonical form."""
