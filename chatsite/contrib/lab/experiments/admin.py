@@ -158,12 +158,9 @@ class _SampleRequest:
     def __init__(self, request: HttpRequest, form: SampleForm, policies: Any) -> None:
         self.request, self.form = request, form
         self.policies = policies.list_policies()
-        values = form.cleaned_data
-        self.drawn = drawing.draw_conversations(
-            number=values["number"],
-            seed=values["seed"],
-            **{name: values[name] for name in FILTERS},
-        )
+        self.size = {name: form.cleaned_data[name] for name in ("number", "seed")}
+        self.filters = {name: form.cleaned_data[name] for name in FILTERS}
+        self.drawn = drawing.draw_conversations(**self.size, **self.filters)
         self.tokens = drawing.sum_budgets(self.drawn, len(self.policies))
 
     def start(self) -> Sample | None:
@@ -172,15 +169,14 @@ class _SampleRequest:
         if refusal := services.find_sample_refusal(user_id, self.drawn):
             self.form.add_error(None, refusal)
             return None
-        values = self.form.cleaned_data
-        if values["agreed"] != self.tokens:
+        if self.form.cleaned_data["agreed"] != self.tokens:
             return None
         sample = services.start_sample(
             user_id,
             self.drawn,
             self.policies,
-            seed=values["seed"],
-            drawn_from={name: values[name] for name in FILTERS},
+            seed=self.size["seed"],
+            drawn_from=self.filters,
         )
         chosen = [each.conversation for each in self.drawn]
         access_log.record_list(self.request, chosen, f"list sample {sample.pk}", "try")
