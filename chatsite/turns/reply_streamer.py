@@ -29,7 +29,7 @@ T = TypeVar("T")
 # Frames of the first second follow closely, so that a reply is seen to begin.
 FRAME_SECONDS = 0.05
 YOUNG_SECONDS = 1.0
-LATER_FRAME_SECONDS = 0.08
+LATER_FRAME_SECONDS = 0.09
 # A timer of uvloop counts in milliseconds and may end one too early. Without this, what
 # has come would wait for the next word, and a checkpoint be asked for in a loop.
 EARLY_SECONDS = 0.002
