@@ -151,10 +151,6 @@ class BodyCache:
             is_same = same is not None and same.lost <= MAX_LOST
             self._add(whose, kept, same.kept if is_same else None)
 
-    def clear_all(self) -> None:
-        self._by_user.clear()
-        self.memory = 0
-
     def _find(self, whose: Hashable, raw: bytes) -> CachedPrefix | None:
         best = None
         for kept in reversed(self._by_user.get(whose, ())):

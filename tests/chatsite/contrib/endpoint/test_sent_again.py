@@ -67,11 +67,16 @@ BESIDE = ({}, {"n": 1}, {"system": "As ever."}, {"instructions": "y" * 600})
 SAID = {"role": "user", "content": "Hello"}
 
 
+def clear_cache():
+    body_cache.body_cache._by_user.clear()
+    body_cache.body_cache.memory = 0
+
+
 @pytest.fixture(autouse=True)
 def _forgotten():
-    body_cache.body_cache.clear_all()
+    clear_cache()
     yield
-    body_cache.body_cache.clear_all()
+    clear_cache()
 
 
 def read(wire, raw, owner_id=None):
@@ -112,7 +117,7 @@ def short():
 def test_cached_prefix_gives_the_result_of_a_full_parse(wire, data):
     name = find_api_by_name(wire).list_name
     said = data.draw(st.lists(st.sampled_from(ITEMS[wire]), min_size=3, max_size=12))
-    body_cache.body_cache.clear_all()
+    clear_cache()
     with short():
         for _ in range(4):
             writing = data.draw(st.sampled_from(WRITINGS[:2]))
