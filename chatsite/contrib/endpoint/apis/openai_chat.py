@@ -66,10 +66,7 @@ class OpenAIApi(Api):
 
 
 class OpenAIReader(ReplyReader):
-    """A parser of the first choice of a reply.
-
-    Other choices are only counted.
-    """
+    """A parser of the first choice of a reply; others are not read."""
 
     def read_object(self, value: dict[str, Any]) -> None:
         self.read_usage(value.get("usage"), "prompt_tokens", "completion_tokens")
@@ -83,7 +80,6 @@ class OpenAIReader(ReplyReader):
         if not isinstance(delta, dict):
             delta = {}
         if choice.get("index"):
-            self.others += 1
             return
         self.add_text(read_part_texts(delta.get("content") or delta.get("refusal")))
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")

@@ -31,6 +31,7 @@ from .rows import (
 PATH = "/v1/responses"
 COMPACT = f"{PATH}/compact"
 RESULTS = ("function_call_output", "custom_tool_call_output")
+CALLS = ("function_call", "custom_tool_call")
 # The last item of a request for the provider's own summary.
 TRIGGER = "compaction_trigger"
 # Items that are no text of the transcript.
@@ -50,9 +51,6 @@ def _read_item_text(item: Mapping[str, Any]) -> str:
     if kind == "message":
         return read_part_texts(item.get("content"))
     return "" if kind in CALLS or kind in UNREAD else name_medium(kind)
-
-
-CALLS = ("function_call", "custom_tool_call")
 
 
 def read_item_arguments(item: Mapping[str, Any]) -> str:

@@ -31,8 +31,6 @@ class ReplyReader:
         self.tokens_output: int | None = None
         self.report = ProviderReport()
         self.calls = Calls(MAX_CHARS)
-        # The number of pieces of other choices.
-        self.others = 0
         self.is_error = False
         # Whether the stream says that nothing follows.
         self.is_done = False

@@ -164,6 +164,7 @@ class MessageSelector:
 
     def _keep(self, indexes: Sequence[int]) -> list[KeptMessage]:
         """Return these messages, without results of calls that are not sent."""
+        api, body = self.request.api, self.request.body
         kept: list[KeptMessage] = []
         before = -1
         for index in indexes:
@@ -172,15 +173,12 @@ class MessageSelector:
                 pieces = [*filter(None, map(cut_results, pieces))]
                 if not pieces:
                     continue
-            kept.append(self._make_kept(index, pieces))
+            values = [read_piece(body, each, api.list_name) for each in pieces]
+            listed = values[0] if isinstance(values[0], str) else values
+            messages = api.to_demo_messages({api.list_name: listed})
+            kept.append(KeptMessage(index, pieces, messages))
             before = index
         return kept
-
-    def _make_kept(self, index: int, pieces: list[SentPiece]) -> KeptMessage:
-        api, body = self.request.api, self.request.body
-        values = [read_piece(body, each, api.list_name) for each in pieces]
-        listed = values[0] if isinstance(values[0], str) else values
-        return KeptMessage(index, pieces, api.to_demo_messages({api.list_name: listed}))
 
     def _with_question(self, kept: list[KeptMessage]) -> list[KeptMessage]:
         """Add the question if only its steps are left."""
@@ -204,7 +202,7 @@ class MessageSelector:
             return kept
         sizes = [*map(count_message, said)]
         rest = [*accumulate(reversed(sizes))][::-1]
-        around = count_tokens(self._read(sent.request)) - rest[0]
+        around = count_tokens(sent.request.demo_messages) - rest[0]
         newest = find_newest_question(said)
 
         def fits(point: int) -> bool:
@@ -215,10 +213,6 @@ class MessageSelector:
         point = next(filter(fits, points), points[-1])
         rest = self._keep([each.index for each in kept[flat[point][0] :]])
         return self._with_question(rest)
-
-    @staticmethod
-    def _read(request: ParsedRequest) -> list[BaseMessage]:
-        return request.api.to_demo_messages(request.body.value)
 
     def _make(
         self, preamble: Preamble, kept: list[KeptMessage], is_cut: bool
@@ -233,7 +227,7 @@ class MessageSelector:
             request = replace(request, body=body, raw=raw)
             positions = pack_numbers(self._position_of(each.index) for each in kept)
             extra = {"positions": positions, "cutoff": preamble.cutoff}
-        tokens = self.count(self._read(request))
+        tokens = self.count(request.demo_messages)
         items = len(request.api.list_sent(request.body.value)) - len(self.leading)
         return OutgoingRequest(
             request,

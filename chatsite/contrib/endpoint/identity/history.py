@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from .canonical import (
     Part,
-    UnreadableHistoryError,
     digest_of,
     encode_text,
     write_canonical,
@@ -162,6 +161,3 @@ def _text_of_part(part: Part) -> str:
     if "text" in part:
         return part["text"]
     return text_of_parts(part["parts"]) if "parts" in part else write_canonical(part)
-
-
-__all__ = ["GENESIS", "VERSION", "History", "Message", "UnreadableHistoryError"]

@@ -183,13 +183,13 @@ class ChatReader(EntryReader):
         self.end_results()
         self.entries.append(Entry(role, read_parts(message), at, at + 1))
         if asked := message.get("tool_calls"):
-            self.calls = place_calls(asked, "id")
+            self.calls = _place_calls(asked)
 
 
-def place_calls(calls: Any, name: str) -> dict[str, int]:
+def _place_calls(calls: Any) -> dict[str, int]:
     """Return the index of each call of a message by its id."""
     calls = calls if isinstance(calls, list) else []
-    ids = [each.get(name) if isinstance(each, Mapping) else None for each in calls]
+    ids = [each.get("id") if isinstance(each, Mapping) else None for each in calls]
     return {str(each): place for place, each in enumerate(ids) if each is not None}
 
 

@@ -192,7 +192,7 @@ async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]
 def _answer_as_demo(
     request: ParsedRequest, earlier: Sequence[BaseMessage]
 ) -> ProviderAnswer:
-    messages = [*earlier, *request.api.to_demo_messages(request.body.value)]
+    messages = [*earlier, *request.demo_messages]
     stream = streaming.ReplyStream(providers.DEMO, messages, strict=False)
 
     async def write() -> AsyncIterator[bytes]:

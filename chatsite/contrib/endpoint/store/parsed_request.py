@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from django.conf import settings
+from langchain_core.messages import BaseMessage
 
 from chatsite.contrib.endpoint.apis.anthropic_messages import THREAD
 from chatsite.contrib.endpoint.apis.api import ID, Api, wants_stream
@@ -77,6 +78,11 @@ class ParsedRequest:
     @property
     def is_stream(self) -> bool:
         return wants_stream(self.body.value)
+
+    @property
+    def demo_messages(self) -> list[BaseMessage]:
+        """The messages as the demo model gets them."""
+        return self.api.to_demo_messages(self.body.value)
 
     @property
     def tokens(self) -> int:

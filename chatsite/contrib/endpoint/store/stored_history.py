@@ -10,6 +10,7 @@ from uuid import UUID
 from chatsite.contrib.endpoint.apis.api import Api
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.conversation_hooks import SOURCE
+from chatsite.contrib.endpoint.identity.readers import SYSTEM
 from chatsite.contrib.endpoint.models import ApiKey, BodyPiece
 from memory.models import Conversation, Message, ModelCall
 
@@ -18,7 +19,6 @@ from .body_pieces import OF_TEXT, write_out
 from .held_state import KEY, write_reply
 
 Role = Message.Role
-SYSTEM = ("system", "developer")
 
 
 def add_history(key: ApiKey, api: Api, name: str, raw: bytes) -> tuple[int, bytes]:
