@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qs
-from uuid import UUID
 
 from channels.db import database_sync_to_async
+from django.core.exceptions import ValidationError
 from django.core.handlers.asgi import ASGIRequest
 from django.core.serializers.json import DjangoJSONEncoder
 
@@ -77,22 +77,16 @@ def _write_reading(
 ) -> tuple[bytes, Conversation]:
     with account_of_user(key.owner_id).timed():
         rows = Conversation.objects.filter(owner_id=key.owner_id, deleted_at=None)
-        conversation = rows.filter(uuid=_parse_uuid(name)).first()
-        if conversation is None:
-            raise _missing()
+        try:
+            conversation = rows.get(uuid=name)
+        except (Conversation.DoesNotExist, ValidationError):
+            raise _missing() from None
         if kind == "transcript":
             value: Any = {"messages": list(thread_json.list_messages(conversation))}
         else:
             value = _describe_seen(conversation, reply)
         written = DjangoJSONEncoder(ensure_ascii=False).encode(value)
         return written.encode("utf-8", "surrogatepass"), conversation
-
-
-def _parse_uuid(name: str) -> UUID:
-    try:
-        return UUID(name)
-    except ValueError:
-        raise _missing() from None
 
 
 def _describe_seen(conversation: Conversation, reply: str) -> dict[str, Any]:
