@@ -23,10 +23,10 @@ from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
 from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
 from chatsite.pages.diff import DiffPiece, diff_words
 from memory.models import Conversation, ModelCall
-from memory.ranges import Ranges, is_within, to_ranges
+from memory.ranges import Ranges, to_ranges
 
 from .joining import list_of_owner
-from .notes import NAMED, list_sent_spans
+from .notes import NAMED, list_sent_spans, list_unsent
 from .reason_texts import LINEAGES, WHY
 
 # Requests on one page, changed messages, and characters compared of each.
@@ -155,13 +155,12 @@ def _list_unsent(call: ModelCall, seq: int | None) -> Ranges:
     if NAMED in call.of_client.why:
         return []
     sent = list_sent_spans(call.refs)
-    rows = call.conversation.messages.filter(superseded_at=None, deleted_at=None)
+    within = {}
     if seq is not None:
-        rows = rows.filter(seq__lt=seq)
+        within = {"seq__lt": seq}
     elif sent:
-        rows = rows.filter(seq__lte=max(last for _, last in sent))
-    seqs = rows.values_list("seq", flat=True)
-    return to_ranges(each for each in seqs if not is_within(each, sent))
+        within = {"seq__lte": max(last for _, last in sent)}
+    return to_ranges(list_unsent(call.conversation, sent, **within))
 
 
 def list_related(own: ClientConversation) -> list[Relation]:

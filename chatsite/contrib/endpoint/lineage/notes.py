@@ -107,8 +107,13 @@ def _list_forgotten(
     refs, why = columns.first() or ({}, (NAMED,))
     sent = [] if NAMED in (why or ()) else list_sent_spans(refs)
     last = max((last for _, last in sent), default=0)
-    rows = conversation.messages.filter(superseded_at=None, deleted_at=None)
-    rows = rows.filter(seq__gte=first, seq__lt=min(last, end or last))
+    within = {"seq__gte": first, "seq__lt": min(last, end or last)}
+    return list_unsent(conversation, sent, **within)
+
+
+def list_unsent(conversation: Conversation, sent: Ranges, **within: int) -> list[int]:
+    """Return the messages of the transcript that are not in these spans."""
+    rows = conversation.messages.filter(superseded_at=None, deleted_at=None, **within)
     seqs = rows.values_list("seq", flat=True)
     return [seq for seq in seqs if not is_within(seq, sent)]
 

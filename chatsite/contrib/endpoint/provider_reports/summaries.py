@@ -14,6 +14,7 @@ from chatsite.contrib.endpoint.identity.canonical import (
 )
 from chatsite.contrib.endpoint.identity.history import GENESIS, read_reply
 from chatsite.contrib.endpoint.identity.history import Message as CanonicalMessage
+from chatsite.contrib.endpoint.lineage.notes import list_unsent
 from chatsite.contrib.endpoint.models import ClientMessage, ProviderSummary
 from chatsite.contrib.endpoint.store.parsed_request import ParsedRequest
 from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
@@ -21,7 +22,6 @@ from chatsite.contrib.endpoint.store.request_store import StoredRequest, make_ha
 from chatsite.turns.models import Turn
 from memory.engine.summaries import dropped
 from memory.models import Conversation, ModelCall, read_langchain
-from memory.ranges import is_within
 
 # Longer ones are not stored: a client has them, and their length is no summary.
 MAX_CHARS = 1_000_000
@@ -182,9 +182,5 @@ def count_read_elsewhere(call: ModelCall, sent: list[list[int]]) -> tuple[int, s
     own = call.refs[KEY]["wire"], call.provider
     if last is None or (last.api, last.provider) == own:
         return 0, ""
-    rows = call.conversation.messages.filter(
-        superseded_at=None, deleted_at=None, seq__lte=last.last_seq
-    )
-    seqs = rows.values_list("seq", flat=True)
-    count = sum(not is_within(seq, sent) for seq in seqs)
-    return count, last.provider or last.api
+    unsent = list_unsent(call.conversation, sent, seq__lte=last.last_seq)
+    return len(unsent), last.provider or last.api
