@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 from django.db.models import Sum
 from django.db.models.functions import Length
-from langchain_core.messages.tool import tool_call_chunk
 
 from chatsite.contrib.endpoint.apis import find_api_by_name
 from chatsite.contrib.endpoint.apis.api import Api, list_declared_tools
@@ -226,8 +225,7 @@ def write_reply(api: Api, row: Message) -> dict[str, Any]:
     reader.add_text(row.text)
     for index, call in enumerate(row.tool_calls):
         arguments = json.dumps(call["args"], ensure_ascii=False)
-        named = {"name": call["name"], "id": call["id"]}
-        reader.calls.add(tool_call_chunk(args=arguments, index=index, **named))
+        reader.add_call(call["name"], arguments, call["id"], index)
     message = reader.to_message()
     # No API takes back the id of a message.
     message.pop("id", None)

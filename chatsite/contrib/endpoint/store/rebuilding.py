@@ -22,9 +22,8 @@ from memory.view import rebuilding
 
 from . import held_state
 from .body_pieces import read_stored_object, rebuild_body
+from .held_state import KEY
 from .sent_forms import read_changed_texts
-
-KEY = "client"
 
 
 def rebuild_request(call: ModelCall) -> RequestContext:
