@@ -6,7 +6,7 @@ A piece that was sent before is not stored again. Nothing here reads the databas
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -212,14 +212,12 @@ def pack_runs(texts: Iterable[str]) -> Runs:
     return [[text, len(list(same))] for text, same in groupby(texts)]
 
 
-def join_body(
-    between: Runs, numbers: Iterable[int], find: Callable[[int], str]
-) -> bytes:
+def join_body(between: Runs, pieces: Iterable[str]) -> bytes:
     """Return the bytes of the body that these pieces form."""
     parts = (text for text, count in between for _ in range(count))
     joined = [next(parts, "")]
-    for number, text in zip(numbers, parts, strict=False):
-        joined += (find(number), text)
+    for piece, text in zip(pieces, parts, strict=False):
+        joined += (piece, text)
     return "".join(joined).encode()
 
 
@@ -238,11 +236,11 @@ class Hollow(NamedTuple):
 HOLLOW_CHARS = 40
 
 
-def hollow_out(piece: str, texts: Sequence[str]) -> Hollow:
-    """Return the piece without its one text, if that is written as expected."""
-    if len(texts) == 1 and len(texts[0]) >= HOLLOW_CHARS:
+def hollow_out(piece: str, text: str) -> Hollow:
+    """Return the piece without this text, if it is written there as expected."""
+    if len(text) >= HOLLOW_CHARS:
         for is_ascii in (False, True):
-            written = json.dumps(texts[0], ensure_ascii=is_ascii)
+            written = json.dumps(text, ensure_ascii=is_ascii)
             at = piece.find(written)
             if at >= 0:
                 return Hollow(piece[:at] + piece[at + len(written) :], at, is_ascii)

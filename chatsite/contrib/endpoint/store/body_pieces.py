@@ -78,7 +78,8 @@ class ConversationPieces:
             self._last += 1
             self._numbers[digest] = self._last
             message = messages.get(piece.at) if piece.at is not None else None
-            hollow = _hollow(piece, message)
+            # Only the exact text of the row can be put back.
+            hollow = hollow_out(piece.text, message.text if message else "")
             new.append(
                 BodyPiece(
                     conversation=self.conversation,
@@ -89,13 +90,6 @@ class ConversationPieces:
                 )
             )
         BodyPiece.objects.bulk_create(new)
-
-
-def _hollow(piece: SentPiece, message: Message | None) -> Hollow:
-    if message is None:
-        return Hollow(piece.text)
-    # Only the exact text of the row can be put back.
-    return hollow_out(piece.text, [message.text] if message.text else ())
 
 
 def rebuild_body(
@@ -122,8 +116,8 @@ def write_out(values: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
 
 
 def join_pieces(frame: Mapping[str, Any], found: Mapping[int, str]) -> bytes:
-    numbers = unpack_numbers(frame["pieces"])
-    return join_body(frame["between"], numbers, lambda number: found.get(number, ""))
+    pieces = (found.get(number, "") for number in unpack_numbers(frame["pieces"]))
+    return join_body(frame["between"], pieces)
 
 
 def read_stored_object(written: str | bytes) -> dict[str, Any]:

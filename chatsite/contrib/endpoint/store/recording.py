@@ -3,13 +3,12 @@
 It holds references to its parts, and the hash of its bytes.
 """
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from chatsite.contrib.endpoint.models import ClientMessage, ClientRequest
+from chatsite.contrib.endpoint.models import ClientRequest
 from chatsite.llm import providers
 from memory import prompts
-from memory.models import Conversation, Message, ModelCall
+from memory.models import Message, ModelCall
 from memory.ranges import pack_numbers, to_ranges
 
 from .bodies import pack_runs
@@ -91,7 +90,8 @@ def find_resent_rows(writer: "RequestWriter") -> set[int] | None:
     numbers = writer.pieces.list_numbers(pieces)
     pieces = {p.at: ends.get(n) for p, n in zip(pieces, numbers, strict=True)}
     # By hash chain, as one piece can occur twice; old rows may have no chain.
-    chains = dict(_list_chains_of_rows(writer.conversation))
+    hashes = writer.conversation.client_messages.values_list("chain", "message__seq")
+    chains = {bytes(chain): seq for chain, seq in hashes.iterator()}
     sent = {chains.get(m.chain, pieces.get(m.start)) for m in writer.messages}
     rows = writer.conversation.messages.order_by("-seq").values_list("seq", "role")
     known, is_known, stored = set(), False, {*ends.values()}
@@ -102,12 +102,6 @@ def find_resent_rows(writer: "RequestWriter") -> set[int] | None:
         if is_known:
             known.add(seq)
     return known
-
-
-def _list_chains_of_rows(conversation: Conversation) -> Iterator[tuple[bytes, int]]:
-    rows = ClientMessage.objects.filter(conversation=conversation)
-    for chain, seq in rows.values_list("chain", "message__seq").iterator():
-        yield bytes(chain), seq
 
 
 def _find_rows(writer: "RequestWriter") -> set[int]:

@@ -66,7 +66,7 @@ def _write_items(message: Message, output: Sequence[Any]) -> Iterator[dict[str, 
         text = json.dumps(item)
         # No piece of a body has this digest, as an item may be stored shortened.
         digest = hashlib.sha256(f"{item_id} {text}".encode()).digest()
-        hollow = hollow_out(text, [message.text])
+        hollow = hollow_out(text, message.text)
         # Reasoning is not part of the text.
         if find_kind(item) == "reasoning" or len(hollow.text) > MAX_CHARS:
             hollow = Hollow(json.dumps({"type": find_kind(item), "id": item_id}))
