@@ -1,7 +1,5 @@
 """Read and write the feedback of users on replies."""
 
-from dataclasses import dataclass
-
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -14,16 +12,8 @@ from .models import Feedback
 ACTION = "feedback"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyFeedback:
-    """One reply's feedback; without a verdict there is none."""
-
-    verdict: str = ""
-    comment: str = ""
-
-
-def find_feedback(conversation: Conversation, seq: int) -> ReplyFeedback:
-    """Return the feedback on message `seq`.
+def find_feedback(conversation: Conversation, seq: int) -> Feedback:
+    """Return the feedback on message `seq`; without a verdict there is none.
 
     Raises ActionError unless the message is a reply that still has its text.
     """
@@ -33,7 +23,7 @@ def find_feedback(conversation: Conversation, seq: int) -> ReplyFeedback:
 @transaction.atomic
 def give_feedback(
     conversation: Conversation, seq: int, verdict: str, comment: object = None
-) -> tuple[ReplyFeedback, ReplyFeedback]:
+) -> tuple[Feedback, Feedback]:
     """Replace the feedback on reply `seq`; what it was, and what it is now.
 
     Without a comment the one that is there stays; without a verdict all of it goes.
@@ -49,13 +39,12 @@ def give_feedback(
     conversation.changes.create(action=ACTION, seq=seq)
     if not verdict:
         Feedback.objects.filter(message=reply).delete()
-        return before, ReplyFeedback()
+        return before, Feedback()
     kept = (
         before.comment if comment is None else check_note(comment, Feedback.MAX_CHARS)
     )
     values = {"conversation": conversation, "verdict": verdict, "comment": kept}
-    Feedback.objects.update_or_create(message=reply, defaults=values)
-    return before, ReplyFeedback(verdict, kept)
+    return before, Feedback.objects.update_or_create(message=reply, defaults=values)[0]
 
 
 def forget_feedback(conversation: Conversation, seq: int, **_: object) -> None:
@@ -63,6 +52,5 @@ def forget_feedback(conversation: Conversation, seq: int, **_: object) -> None:
     Feedback.objects.filter(conversation=conversation, message__seq=seq).delete()
 
 
-def _read_feedback(reply: Message) -> ReplyFeedback:
-    rows = Feedback.objects.filter(message=reply)
-    return ReplyFeedback(*rows.values_list("verdict", "comment").first() or ())
+def _read_feedback(reply: Message) -> Feedback:
+    return Feedback.objects.filter(message=reply).first() or Feedback()
