@@ -3,6 +3,7 @@ a function of the site. Google's package is installed for scripts/test-google.sh
 """
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -42,6 +43,15 @@ def use_model(settings, asked, **values):
     settings.PROVIDERS = (ModelProvider(**provider, models=[model]),)
     providers.build.cache_clear()
     dialects._known.clear()
+
+
+@pytest.fixture(autouse=True)
+def collected():
+    """Collect the coroutines that a client leaves behind: a coroutine that ends while
+    a module is imported breaks the import (CPython 3.11, python/cpython#91351).
+    """
+    yield
+    gc.collect()
 
 
 @pytest.fixture(params=APIS)
