@@ -166,7 +166,8 @@ class Session(ClientSession):
             self.malformed[str(name)[:100]] = f"{place}: {first['msg']}"[:200]
             return False
         except KeyError:
-            """The version has no rule for it."""
+            # The version has no rule for it.
+            return True
         return True
 
     async def call_tool(
