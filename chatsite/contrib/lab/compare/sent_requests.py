@@ -33,7 +33,11 @@ LOGGED = (Action.LEAVE_OUT, Action.BRING_BACK, Action.DELETE, Action.EDIT)
 
 
 class UnknownReplyError(LookupError):
-    """Raised with a number that is not that of a reply with a known request."""
+    """Raised if the number is not that of a reply with a known request."""
+
+    def __init__(self, seq: int | None) -> None:
+        super().__init__(seq)
+        self.seq = seq
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def compare_replies(
             "No request of a reply #%(seq)s is known. Choose a reply that was written "
             "here."
         )
-        raise ComparisonError(text % {"seq": error.args[0]}) from None
+        raise ComparisonError(text % {"seq": error.seq}) from None
     except UNREADABLE:
         # The references of an old import can have any shape.
         text = _("One of these requests can't be rebuilt. Choose another reply.")
