@@ -115,7 +115,8 @@ class MovingDeadline:
     def _look(self) -> None:
         end, now = self._find_end(), self._loop.time()
         if now < end:
-            at = min(end, now + LOOK_SECONDS)
+            # Those of all replies look at the same moments, too.
+            at = min(end, (now // LOOK_SECONDS + 1) * LOOK_SECONDS)
             self._timer = self._loop.call_at(at, self._look)
             return
         self._is_over = True

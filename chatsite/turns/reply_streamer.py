@@ -25,11 +25,10 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# The stream is left alone between two frames: what comes meanwhile is read at once.
-# Frames of the first second follow closely, so that a reply is seen to begin.
-FRAME_SECONDS = 0.05
-YOUNG_SECONDS = 1.0
-LATER_FRAME_SECONDS = 0.09
+# The stream is left alone between two frames: what comes meanwhile is read at once. All
+# replies send their frames at the same moments of the machine's clock, so that fifty
+# wake the process once and not fifty times.
+FRAME_SECONDS = 0.09
 # A timer of uvloop counts in milliseconds and may end one too early. Without this, what
 # has come would wait for the next word, and a checkpoint be asked for in a loop.
 EARLY_SECONDS = 0.002
@@ -95,14 +94,14 @@ class ReplyStreamer:
         return None if reader.cancelled() else reader.exception()
 
     async def _read(self) -> None:
-        frame_at, young_until = 0.0, monotonic() + YOUNG_SECONDS
+        frame_at = 0.0
         async for piece in self.stream:
             self.text += self._splitter.feed(piece)
             now = monotonic()
             if now >= frame_at - EARLY_SECONDS:
                 self._send_frame()
-                is_young = now < young_until
-                frame_at = now + (FRAME_SECONDS if is_young else LATER_FRAME_SECONDS)
+                frames = (now + EARLY_SECONDS) // FRAME_SECONDS
+                frame_at = (frames + 1) * FRAME_SECONDS
             if self.stream.finish_reason is None and len(piece) < FULL_CHARS:
                 await asyncio.sleep(frame_at - now)
 

@@ -119,6 +119,34 @@ async def test_a_timer_that_ends_early_keeps_no_word_back(saving, frames, monkey
     assert len(frames) == 10
 
 
+async def test_frames_of_all_replies_are_sent_at_the_same_moments(saving, monkeypatch):
+    """Fifty replies wake the process eleven times a second, not each of them."""
+
+    async def send_from(start):
+        clock, sent_at = Clock(start), []
+
+        async def sleep(seconds):
+            clock.now += seconds
+
+        monkeypatch.setattr(reply_streamer, "monotonic", clock.read)
+        monkeypatch.setattr(reply_streamer.asyncio, "sleep", sleep)
+        monkeypatch.setattr(
+            events, "deliver_event", lambda *_: sent_at.append(clock.now)
+        )
+        going = a_relay()
+        going.stream = clock.between(5, 0)
+        await going.run()
+        return sent_at
+
+    one, other = await send_from(10.001), await send_from(10.07)
+    assert len(one) == 5
+    assert (one[0], other[0]) == (10.001, 10.07)
+    assert one[1:] == other[1:]
+    assert [b - a for a, b in pairwise(one[1:])] == pytest.approx(
+        [reply_streamer.FRAME_SECONDS] * 3
+    )
+
+
 @pytest.mark.parametrize("early", [2e-6, 2.5e-6, 3e-6, 6e-6])
 async def test_a_timer_that_ends_early_puts_no_checkpoint_off(
     early, saving, frames, monkeypatch
