@@ -47,7 +47,7 @@ BUNDLES = {
     ),
     "bundles/conversation.js": (
         f"{SCRIPTS} django_htmx/ext/hx-ws-2.min js/sidebar js/list js/layout js/pieces "
-        "js/live js/swap js/earlier js/token-buffer js/connection js/drafts "
+        "js/live js/swap js/earlier js/new-letters js/connection js/drafts "
         "attachments/attachments js/outbox js/composer js/counterparts js/dialog "
         "js/reading @conversation-page js/code js/context @list-page"
     ),
