@@ -1,14 +1,12 @@
-"""Database helpers besides rows: refused values, read-only databases, and lookups.
+"""Database helpers besides rows: refused values and read-only databases.
 
-memory/database.py knows when a database is away. The lookups are two forms of IN that
-Django does not have.
+memory/database.py knows when a database is away.
 """
 
 import fcntl
-import json
 import logging
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,10 +16,8 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import SuspiciousOperation, SynchronousOnlyOperation
 from django.db import DataError, NotSupportedError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Field, Lookup
 
 from memory.database import is_away, name_of
-from memory.sql import Parameter
 
 logger = logging.getLogger(__name__)
 
@@ -38,68 +34,6 @@ class RefusedInputError(SuspiciousOperation, DataError):
 
     Examples are NUL, half of a surrogate pair and an infinite number.
     """
-
-
-@Field.register_lookup
-class Among(Lookup):
-    """`field__among=values`, of numbers or texts: IN with all values as one parameter.
-
-    Those of IN are prepared one by one, which with a thousand takes Django longer than
-    the database needs for their rows.
-    """
-
-    lookup_name = "among"
-    prepare_rhs = False
-
-    def get_db_prep_lookup(
-        self, value: Collection[Any], connection: BaseDatabaseWrapper
-    ) -> tuple[str, list[Any]]:
-        if connection.vendor == "postgresql":
-            return "= ANY(%s)", [list(value)]
-        return "IN (SELECT value FROM json_each(%s))", [json.dumps(list(value))]
-
-    def as_sql(
-        self, compiler: Any, connection: BaseDatabaseWrapper
-    ) -> tuple[str, list[Any]]:
-        column, params = self.process_lhs(compiler, connection)
-        condition, values = self.process_rhs(compiler, connection)
-        return f"{column} {condition}", [*params, *values]
-
-    def process_rhs(
-        self, compiler: Any, connection: BaseDatabaseWrapper
-    ) -> tuple[str, list[Any]]:
-        if not isinstance(self.rhs, Parameter):
-            return super().process_rhs(compiler, connection)
-        condition, _ = self.get_db_prep_lookup((), connection)
-        return condition, [Parameter(self.rhs.name, self)]
-
-    def get_db_prep_save(
-        self, value: Collection[Any], connection: BaseDatabaseWrapper
-    ) -> Any:
-        """Return the value for a prepared statement, as the database takes it."""
-        _, [prepared] = self.get_db_prep_lookup(value, connection)
-        return prepared
-
-
-@Field.register_lookup
-class OneOf(Among):
-    """`field__one_of=words`: IN with words of the code, written into the SQL itself.
-
-    SQLite uses a partial index only where its condition is in the statement, word for
-    word and in the same order. Raises ValueError for anything that is not an
-    identifier.
-    """
-
-    lookup_name = "one_of"
-
-    def get_db_prep_lookup(
-        self, value: Collection[str], connection: BaseDatabaseWrapper
-    ) -> tuple[str, list[Any]]:
-        words = [str(word) for word in value]
-        if not all(word.isidentifier() for word in words):
-            raise ValueError(f"not only words: {words}")
-        listed = ", ".join(f"'{word}'" for word in words)
-        return f"IN ({listed})", []
 
 
 def watch_values(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:

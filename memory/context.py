@@ -3,7 +3,7 @@
 It is kept by reference; view/rebuilding.py rebuilds it later and proves it by its hash.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -473,11 +473,11 @@ def recall_notes(
         hits.sort(key=lambda hit: -hit.fit)
     whole = {int(message.id) for message in shown} - in_part
     others = {hit.seq for hit in hits} - whole
-    found = read_whole(visible_messages(conversation).filter(seq__in=others))
+    found = _select_found(conversation=conversation.pk, numbers=others)
     return excerpts.choose_excerpts(
         hits,
         # A message that only calls tools has nothing to quote.
-        {int(message.id): message for message in found if message.text},
+        {int(message.id): message for message in _as_whole(found) if message.text},
         question,
         room=policy.recall_tokens,
         count_tokens=conversation_counter(conversation),
@@ -491,10 +491,22 @@ def read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
     A note can come from any part of a tool result, not only from the part that was
     sent.
     """
-    values = rows.order_by("seq").annotate(whole=Left("text", recall.MAX_CHARS))
-    names = ["whole" if name == "text" else name for name in SENT]
-    found = values.values_list(*names)
+    return _as_whole(_with_whole_text(rows))
+
+
+def _with_whole_text(rows: QuerySet[Message]) -> QuerySet[Any]:
+    rows = rows.order_by("seq").annotate(whole=Left("text", recall.MAX_CHARS))
+    return rows.values_list(*("whole" if name == "text" else name for name in SENT))
+
+
+def _as_whole(found: Iterable[Any]) -> list[BaseMessage]:
     return [as_langchain(*replace_columns(row, sent_text="")) for row in found]
+
+
+@prepared_rows()
+def _select_found(conversation: Any, numbers: Any) -> QuerySet[Any]:
+    rows = _not_removed(Message.objects.filter(conversation=conversation))
+    return _with_whole_text(rows.filter(seq__among=numbers))
 
 
 def make_request_context(
