@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from typing import Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 from channels_redis.pubsub import RedisPubSubChannelLayer
 from redis.asyncio.connection import parse_url
@@ -43,6 +44,12 @@ class PubSubLayer(RedisPubSubChannelLayer):
             "retry": Retry(NoBackoff(), 1),
         }
         super().__init__(hosts=[host])
+        # The messages of each event loop that the next request publishes: channel,
+        # text, and the number of processes that have received it.
+        self._waiting: WeakKeyDictionary[
+            Any, list[tuple[str, bytes, asyncio.Future[int]]]
+        ] = WeakKeyDictionary()
+        self._publishing: set[asyncio.Task[None]] = set()
 
     async def new_channel(self, prefix: str = "specific.") -> str:
         layer = self._get_layer()
@@ -53,15 +60,42 @@ class PubSubLayer(RedisPubSubChannelLayer):
     async def group_send(self, group: str, message: dict[str, Any]) -> int:
         """Publish the message; return how many other processes received it.
 
-        The layer's own method keeps a lock until Redis has answered, so that all
-        replies of a process would stand in one queue.
+        All messages of a moment are one request. The layer's own method keeps a lock
+        until Redis has answered, so that all replies of a process would stand in one
+        queue; and with a connection for each message, fifty that come at once open as
+        many, for 3 ms of processor time each.
         """
         layer = self._get_layer()
-        channel = layer._get_group_channel_name(group)
-        shard = layer._get_shard(channel)
+        name = layer._get_group_channel_name(group)
+        loop = asyncio.get_running_loop()
+        received: asyncio.Future[int] = loop.create_future()
+        waiting = self._waiting.setdefault(layer, [])
+        waiting.append((name, self.serialize(message), received))
+        if len(waiting) == 1:
+            task = loop.create_task(self._publish_waiting(layer))
+            self._publishing.add(task)
+            task.add_done_callback(self._publishing.discard)
+        count = await received
+        return count - (name in layer._get_shard(name)._subscribed_to)
+
+    async def _publish_waiting(self, layer: Any) -> None:
+        """Publish the messages that wait; each caller gets its count, or the error."""
+        waiting = self._waiting.pop(layer)
+        [shard] = layer._shards
         shard._ensure_redis()
-        count = await shard._redis.publish(channel, self.serialize(message))
-        return count - (channel in shard._subscribed_to)
+        request = shard._redis.pipeline(transaction=False)
+        for name, text, _ in waiting:
+            request.publish(name, text)
+        try:
+            counts = await request.execute()
+        except Exception as error:  # noqa: BLE001 - each caller raises it
+            for *_, received in waiting:
+                if not received.done():
+                    received.set_exception(error)
+            return
+        for (*_, received), count in zip(waiting, counts, strict=True):
+            if not received.done():  # its caller has given up
+                received.set_result(count)
 
     async def find_heard(self, groups: Collection[str]) -> set[str]:
         """Return the groups in which other processes receive messages."""

@@ -113,6 +113,20 @@ async def test_offer_counts_the_other_processes_that_receive(redis):
         await pubsub.aclose()
 
 
+async def test_messages_of_one_moment_are_one_request(redis):
+    """Fifty replies send their frames in one moment."""
+    other = aioredis.from_url(redis.url)
+    async with other, other.pubsub() as pubsub:
+        await pubsub.subscribe("asgi__group__g")
+        await layer.offer_to_processes("g", {"type": "first"})
+        known = (await other.info("stats"))["total_connections_received"]
+        offers = [layer.offer_to_processes("g", {"type": "news"}) for _ in range(50)]
+        offers += [layer.offer_to_processes("h", {"type": "news"})]
+        assert await asyncio.gather(*offers) == [1] * 50 + [0]
+        stats = await other.info("stats")
+        assert stats["total_connections_received"] == known
+
+
 async def test_group_is_offered_to_processes_that_join_it_within_a_second(redis):
     await listener("g")
     assert layer.may_be_heard("g")
