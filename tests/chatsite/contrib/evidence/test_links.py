@@ -68,12 +68,12 @@ class TestFile:
 
     def test_file_ends_with_the_reply(self, talked):
         link = share(talked, last_seq=4)
-        talk_in_turns(talked, "My code is 4711.")
+        talk_in_turns(talked, "My code is Quetzal.")
         actions.pin_message(talked, 1)
         for reply in (None, 2, 4):
             file, _ = read(link, reply)
             data = json.dumps(file)
-            assert "4711" not in data
+            assert "Quetzal" not in data
             assert "Where do I" not in data
             assert "pinned_at" not in data
             assert file["windowpane"]["changes"] == []
