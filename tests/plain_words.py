@@ -54,6 +54,8 @@ FRAMEWORK_METHODS = words_of(
     " authenticate login validate sync verify harden summary"
     # A finder of Django's static files.
     " BundleFinder.find BundleFinder.list"
+    # A loader of psycopg.
+    " UtcLoader.load"
 )
 # A test's name begins with its subject: no pronoun, preposition or negation.
 NO_SUBJECT = words_of(

@@ -1,8 +1,14 @@
-"""Django's PostgreSQL backend, with a pool that gets over a restart at once."""
+"""Django's PostgreSQL backend, with a pool that gets over a restart at once.
+
+And it reads times in a tenth of the time.
+"""
 
 import select
+from datetime import UTC, datetime
+from typing import Any
 
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.psycopg_any import BaseTzLoader
 from psycopg import Connection, Error
 from psycopg_pool import ConnectionPool
 
@@ -11,6 +17,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
     # Whether this thread keeps its connection between two calls, instead of returning
     # it to the pool after each (chatsite/database.py).
     is_kept = False
+
+    def get_connection_params(self) -> dict[str, Any]:
+        params = super().get_connection_params()
+        if self.timezone == UTC:
+            params["context"].register_loader("timestamptz", UtcLoader)
+        return params
 
     def close_if_unusable_or_obsolete(self) -> None:
         if self.is_kept:
@@ -29,6 +41,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
             # Django has no setting for it.
             pool._check = check_connection
         return pool
+
+
+class UtcLoader(BaseTzLoader):
+    """Reads a time without psycopg's regular expression, also with its C extension."""
+
+    timezone = UTC
+
+    def load(self, data: bytes | memoryview) -> datetime:
+        try:
+            return datetime.fromisoformat(str(data, "ascii")).astimezone(UTC)
+        except ValueError:  # such as infinity, and years before Christ
+            return super().load(data)
 
 
 def is_cut(connection: Connection) -> bool:

@@ -3,14 +3,17 @@ of turns and sockets keeps.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from threading import Barrier
 
 import pytest
 from channels.db import database_sync_to_async
-from django.db import NotSupportedError, OperationalError, connection
+from django.db import DataError, NotSupportedError, OperationalError, connection
+from django.db.backends.postgresql.base import TIMESTAMPTZ_OID
+from psycopg.pq import Format
 
 from chatsite.database import keep_connection
-from chatsite.postgresql.base import is_cut
+from chatsite.postgresql.base import UtcLoader, is_cut
 from memory.database import is_away
 from tests.patience import PATIENCE, wait_for, within
 
@@ -123,3 +126,35 @@ def test_unsupported_statement_is_not_taken_for_a_changed_database():
     with connection.cursor() as cursor, pytest.raises(NotSupportedError) as failure:
         cursor.execute("SELECT count(*) FROM django_session FOR UPDATE")
     assert not is_away(failure.value)
+
+
+@pytest.mark.database("postgresql")
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-12-01 10:16:49.5+00", datetime(2026, 12, 1, 10, 16, 49, 500_000, UTC)),
+        ("2026-12-01 10:16:49+00", datetime(2026, 12, 1, 10, 16, 49, 0, UTC)),
+        ("2026-12-01 10:16:49.000007+05:45", datetime(2026, 12, 1, 4, 31, 49, 7, UTC)),
+        ("0987-01-02 03:04:05+00", datetime(987, 1, 2, 3, 4, 5, 0, UTC)),
+        (None, None),
+    ],
+)
+def test_times_are_read_as_they_are(text, expected):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s::timestamptz", [text])
+        assert cursor.fetchone() == (expected,)
+        loader = cursor.connection.adapters.get_loader(TIMESTAMPTZ_OID, Format.TEXT)
+        assert loader is UtcLoader
+        cursor.execute("SET LOCAL TIME ZONE 'Asia/Kathmandu'")
+        cursor.execute("SELECT %s::timestamptz", [text])
+        assert cursor.fetchone() == (expected,)
+
+
+@pytest.mark.database("postgresql")
+@pytest.mark.django_db
+def test_time_that_python_does_not_have_is_an_error():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 'infinity'::timestamptz")
+        with pytest.raises(DataError, match="timestamp too large"):
+            cursor.fetchone()
