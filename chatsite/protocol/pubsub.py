@@ -63,7 +63,7 @@ class PubSubLayer(RedisPubSubChannelLayer):
         All messages of a moment are one request. The layer's own method keeps a lock
         until Redis has answered, so that all replies of a process would stand in one
         queue; and with a connection for each message, fifty that come at once open as
-        many, for 3 ms of processor time each.
+        many, for 2 ms of processor time each.
         """
         layer = self._get_layer()
         name = layer._get_group_channel_name(group)

@@ -1,5 +1,5 @@
-"""The pool of connections after the server has cut them, and the one that the thread
-of turns and sockets keeps.
+"""The pool of connections after the server has cut them, the one that the thread of
+turns and sockets keeps, and the times that are read.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -113,7 +113,7 @@ async def test_offer_counts_the_other_processes_that_receive(redis):
         await pubsub.aclose()
 
 
-async def test_messages_of_one_moment_are_one_request(redis):
+async def test_messages_of_one_moment_share_a_connection(redis):
     """Fifty replies send their frames in one moment."""
     other = aioredis.from_url(redis.url)
     async with other, other.pubsub() as pubsub:
