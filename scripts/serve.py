@@ -7,6 +7,7 @@ Under systemd (Type=notify) it reports when it listens, so that others can wait 
 and that it is not stuck.
 """
 
+import gc
 import os
 import socket
 import sys
@@ -33,11 +34,13 @@ def prepare(host: str, port: str) -> None:
     from django.core.management import call_command
 
     django.setup()
-    call_command("migrate", verbosity=0)
     from chatsite import slots
     from chatsite.llm.local import servers
-    from chatsite.ops import demo_user
+    from chatsite.ops import demo_user, schema
 
+    # To find that there is nothing to do, the command would read all migrations.
+    if schema.find_missing_migrations():
+        call_command("migrate", verbosity=0)
     demo_user.prepare_demo_user(host)
     # Users of other machines are offered nothing of this one.
     if host in demo_user.OWN_ADDRESSES:
@@ -77,6 +80,9 @@ def notify_systemd(state: bytes) -> None:
 
 
 def main(arguments: list[str]) -> None:
+    # Imports alone would set off the collector 600 times; live/server.py turns it on
+    # again.
+    gc.disable()
     os.chdir(ROOT)
     sys.path[0] = str(ROOT)
     from chatsite.environment import load_settings

@@ -1,8 +1,11 @@
 """Messages of scripts/serve.py to a service manager, and its log of requests."""
 
 import io
+import os
 import socket
 import sqlite3
+import subprocess
+import sys
 import urllib.request
 from contextlib import closing
 
@@ -77,6 +80,24 @@ def test_make_run_serves_an_empty_database(tmp_path):
     with closing(sqlite3.connect(path)) as database:
         users = database.execute("SELECT username FROM auth_user ORDER BY id")
         assert [name for (name,) in users] == ["demo", "alice"]
+
+
+@pytest.mark.database("sqlite")
+def test_make_run_reads_migrations_only_where_some_are_missing(tmp_path):
+    path = tmp_path / "db.sqlite3"
+    code = """if True:
+        import sys
+        from scripts import serve
+        serve.prepare("127.0.0.1", "8000")
+        sys.exit("memory.migrations.0001" in str([*sys.modules]))
+    """
+    command = [sys.executable, "-c", code]
+    env = {**os.environ, "DATABASE_URL": f"sqlite:///{path}", "DEBUG": "true"}
+    runs = [subprocess.run(command, env=env, cwd=ROOT) for _ in range(2)]
+    assert [run.returncode for run in runs] == [1, 0]
+    with closing(sqlite3.connect(path)) as database:
+        users = database.execute("SELECT username, is_staff FROM auth_user")
+        assert users.fetchall() == [("demo", 1)]
 
 
 @pytest.mark.server

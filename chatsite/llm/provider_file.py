@@ -109,7 +109,9 @@ Price = Annotated[
 
 
 class ProviderTable(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, defer_build=True
+    )
 
 
 class Prices(ProviderTable):

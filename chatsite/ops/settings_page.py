@@ -21,8 +21,6 @@ from chatsite.llm import providers
 from chatsite.llm.provider_file import Prices
 from chatsite.settings import env
 
-from .management.commands import doctor
-
 SHOWN_CHARS = 200
 
 
@@ -60,9 +58,16 @@ def show_settings(request: HttpRequest) -> HttpResponse:
         "title": _("Settings"),
         "rows": list(list_setting_rows()),
         "models": list(list_model_rows()),
-        "findings": doctor.list_findings(doctor.list_checks()) if is_asked else [],
+        "findings": _list_findings() if is_asked else [],
     }
     return TemplateResponse(request, "admin/ops/settings.html", context)
+
+
+def _list_findings() -> list[Any]:
+    # Here, because it brings the client of Redis.
+    from .management.commands import doctor
+
+    return doctor.list_findings(doctor.list_checks())
 
 
 def list_setting_rows() -> Iterator[SettingRow]:

@@ -22,7 +22,6 @@ from memory.images.image_source import without_bytes
 from memory.view import rebuilding
 
 from . import pace, presenter, services
-from .card import draw_moment
 from .link_contents import shown_messages, title_of_share
 from .models import Share
 
@@ -128,6 +127,9 @@ def show_request(request: HttpRequest, share: Share) -> HttpResponse:
 def show_card(request: HttpRequest, share: Share) -> HttpResponse:
     """Return the picture of a moment, for sites that show a link with one."""
     seen = read_moment(request, share)
+    # Here, because Pillow is needed for nothing else in this process.
+    from .card import draw_moment
+
     return HttpResponse(draw_moment(share, seen), "image/png")
 
 
