@@ -80,8 +80,7 @@ def notify_systemd(state: bytes) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    # Imports alone would set off the collector 600 times; live/server.py turns it on
-    # again.
+    # Until the site serves: imports alone would set off the collector 600 times.
     gc.disable()
     os.chdir(ROOT)
     sys.path[0] = str(ROOT)
@@ -107,6 +106,7 @@ def main(arguments: list[str]) -> None:
     from chatsite.ops.logs import AccessLog
 
     cli.AccessLogGenerator = AccessLog
+    reactor.callWhenRunning(gc.enable)
     reactor.callWhenRunning(report)
     cli.CommandLineInterface().run([*FLAGS, *arguments, "chatsite.asgi:application"])
 

@@ -100,6 +100,24 @@ def test_make_run_reads_migrations_only_where_some_are_missing(tmp_path):
         assert users.fetchall() == [("demo", 1)]
 
 
+@pytest.mark.database("sqlite")
+def test_garbage_is_collected_once_the_server_runs(tmp_path):
+    code = """if True:
+        import gc
+        from scripts import serve
+        def report():
+            from twisted.internet import reactor
+            print(gc.isenabled())
+            reactor.stop()
+        serve.report = report
+        serve.main(["--verbosity", "0", "-b", "127.0.0.1", "-p", "0"])
+    """
+    env = {**os.environ, "DATABASE_URL": copy_sqlite(tmp_path / "db.sqlite3")}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=env, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stdout) == (0, "True\n")
+
+
 @pytest.mark.server
 @pytest.mark.database("sqlite")
 def test_server_refuses_an_older_database(tmp_path):

@@ -64,7 +64,6 @@ def _begin_process() -> None:
     load.watch_loop()
     # Modules imported by now stay; the collector need not look at them again.
     gc.freeze()
-    gc.enable()
 
 
 def _end_soon() -> None:
