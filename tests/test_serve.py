@@ -100,6 +100,21 @@ def test_make_run_reads_migrations_only_where_some_are_missing(tmp_path):
         assert users.fetchall() == [("demo", 1)]
 
 
+@pytest.mark.server
+def test_process_begins_although_its_model_can_not_be_built(tmp_path, new_database):
+    file = tmp_path / "providers.toml"
+    table = 'name = "x"\nmodel = "no.such_module:make"\n'
+    file.write_text(f'[[providers]]\nname = "X"\n[[providers.models]]\n{table}')
+    with new_database() as url:
+        env = {"DATABASE_URL": url, "PROVIDERS_FILE": str(file), "CHAT_MODEL": "x"}
+        with Site(env) as site:
+            alice = Person(site, "alice")
+            with alice.chat(alice.create()) as chat:
+                assert chat.say("Hello")["state"] == "failed"
+            assert "no.such_module" in site.log()
+            assert "_begin_process" not in site.log()
+
+
 @pytest.mark.database("sqlite")
 def test_garbage_is_collected_once_the_server_runs(tmp_path):
     code = """if True:

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import threading
+from contextlib import suppress
 
 from chatsite import database, fair_queue
 from chatsite.llm import providers
@@ -57,11 +58,13 @@ def _begin_process() -> None:
             "what happens in the other process, and writes wait for each other. Stop "
             "one, or set DATABASE_URL and REDIS_URL to PostgreSQL and Redis."
         )
-    # The first model takes most of a second to import and build; as part of the first
-    # reply it would hold up everything that runs in this process.
-    providers.build(providers.default_model())
     runner.ensure_sweeping()
     load.watch_loop()
+    # The first model takes most of a second to import and build; as part of the first
+    # reply it would hold up everything that runs in this process. One that can't be
+    # built is reported by the checks, and by each of its replies.
+    with suppress(LookupError):
+        providers.build(providers.default_model())
     # Modules imported by now stay; the collector need not look at them again.
     gc.freeze()
 
