@@ -35,12 +35,14 @@ def prepare(host: str, port: str) -> None:
 
     django.setup()
     from chatsite import slots
+    from chatsite.accounts import names
     from chatsite.llm.local import servers
     from chatsite.ops import demo_user, schema
 
     # To find that there is nothing to do, the command would read all migrations.
     if schema.find_missing_migrations():
         call_command("migrate", verbosity=0)
+    names.make_all_keys()
     demo_user.prepare_demo_user(host)
     # Users of other machines are offered nothing of this one.
     if host in demo_user.OWN_ADDRESSES:
