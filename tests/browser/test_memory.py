@@ -418,6 +418,8 @@ def test_summary_of_the_user_is_marked_and_keeps_its_height(talked):
 def test_dialog_of_a_summary_has_its_field_below_the_label(talked):
     open_menu(talked, 3, "Summarise up to here…")
     dialog = talked.page.locator("#dialog")
+    # Its fields are there before it is shown.
+    dialog.locator("#focus").wait_for()
     label, field, buttons = (
         dialog.locator(part).bounding_box()
         for part in ("label[for=focus]", "#focus", ".dialog-actions")
