@@ -44,7 +44,8 @@ def prepare(host: str, port: str) -> None:
         # Each step makes all models again: without the collector, 260 MB stay.
         gc.enable()
         call_command("migrate", verbosity=0)
-    names.make_all_keys()
+    else:
+        names.make_all_keys()  # which the command does, too
     demo_user.prepare_demo_user(host)
     # Users of other machines are offered nothing of this one.
     if host in demo_user.OWN_ADDRESSES:

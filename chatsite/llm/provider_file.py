@@ -109,6 +109,7 @@ Price = Annotated[
 
 
 class ProviderTable(BaseModel):
+    # Built at the first use: most sites have no such file.
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, defer_build=True
     )
